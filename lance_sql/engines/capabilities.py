@@ -15,6 +15,7 @@ class Capabilities:
     `computes_statements`: it supports the SQL dialect in which statements compute values, describe queries
     and copy files; for other engines, a separate session does this. `has_procedures`: it has procedures of
     its own. `filters_joins`: its joins drop rows without a match early, as join keys in a scan do.
+    `reads_tables_ahead`: some tables of a join are read before it begins, once for all of their scans.
     `groups_by_numbers`: it groups by numbers faster than by strings. `groups_by_codes`: but not faster than
     by one column of strings with a small dictionary. `backslash_escapes`: after a backslash,
     a character of a LIKE pattern has no special meaning. `reads_a_column_to_count`: a scan that only needs
@@ -31,6 +32,7 @@ class Capabilities:
     computes_statements: bool
     has_procedures: bool
     filters_joins: bool
+    reads_tables_ahead: bool
     groups_by_numbers: bool
     groups_by_codes: bool
     backslash_escapes: bool

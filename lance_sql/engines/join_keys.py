@@ -59,14 +59,15 @@ class KeyUse:
         receiver = f"{self.path.receiver}.{self.path.column}"
         giver = f"{self.path.giver}.{self.path.key}"
         outcome = "applied" if self.applied else "not applied"
-        return f"{receiver} in {self.keys:,} keys of {giver}: {outcome}, {self.reason}"
+        keys = "key" if self.keys == 1 else "keys"
+        return f"{receiver} in {self.keys:,} {keys} of {giver}: {outcome}, {self.reason}"
 
 
 class JoinKeys:
     """The keys of a run, along `paths`; `rows` are the row counts of the tables.
 
     `filters_joins`: the engine itself drops rows without a match early. `conditions` are those of earlier
-    runs of the statement.
+    runs of the statement. Keys along the paths in `ahead` are only collected from tables that are read ahead.
     """
 
     def __init__(
@@ -75,11 +76,18 @@ class JoinKeys:
         rows: dict[str, int],
         filters_joins: bool,
         conditions: KeyConditions | None = None,
+        ahead: Collection[KeyPath] = (),
     ) -> None:
         self.paths = tuple(paths)
+        self._waiting = frozenset(ahead)
+        #: tables that are read ahead
+        self._read_ahead: set[str] = set()
         self._rows = rows
         self._conditions = conditions or KeyConditions()
         self._few_passing = _FEW_PASSING_SHARE_FILTERED if filters_joins else _FEW_PASSING_SHARE
+        self._most_passing = (
+            key_conditions.MOST_PASSING_SHARE_FILTERED if filters_joins else key_conditions.MOST_PASSING_SHARE
+        )
         self._lock = threading.Lock()
         self._collected: dict[tuple[str, str], _Collected] = {}
         #: decisions by path
@@ -110,11 +118,13 @@ class JoinKeys:
 
     def _hindrance(self, path: KeyPath) -> str:
         """Why the keys of a path were not tested in a run."""
+        if not self._collects(path):
+            return f"{path.giver} is not read ahead"
         collected = self._collected.get((path.giver, path.key))
         if collected is None:
             return f"the scan of {path.giver} leaves no rows out"
         if collected.dropped_at:
-            return f"dropped, at least {collected.dropped_at:,} keys are too many"
+            return f"dropped, {collected.dropped_at:,} or more are too many"
         return "they were not known in time"
 
     def collector(
@@ -122,20 +132,36 @@ class JoinKeys:
     ) -> _Collector | None:
         """The collector for the keys of a scan of a table, or of some `splits` of it; None without keys."""
         columns = scanner.schema.names
-        keys = {path.key for path in self.paths if path.giver == table}.intersection(columns)
+        paths = [path for path in self.paths if path.giver == table and self._collects(path)]
+        keys = {path.key for path in paths}.intersection(columns)
         if not keys or not _excludes(scanner.filter) or scanner.limit is not None or scanner.offset:
             return None
         with self._lock:
             found = {}
             for key in sorted(keys):
-                receivers = {path.receiver for path in self.paths if (path.giver, path.key) == (table, key)}
-                most = max(
-                    _most_keys(self._rows[table], self._rows[receiver], self._few_passing)
-                    for receiver in receivers
+                receivers = {path.receiver for path in paths if path.key == key}
+                most = max(self._most_keys(self._rows[table], self._rows[receiver]) for receiver in receivers)
+                place = self._collected.setdefault(
+                    (table, key), _Collected(most, self._rows[table], self._most_passing)
                 )
-                place = self._collected.setdefault((table, key), _Collected(most, self._rows[table]))
                 found[columns.index(key)] = place
         return _Collector(found, splits)
+
+    def read_ahead(self, table: str) -> None:
+        """The next scan of a table has all rows that any of its scans in the statement would return."""
+        self._read_ahead.add(table)
+
+    def not_read_ahead(self, table: str) -> None:
+        """That scan did not end: each occurrence of the table will be scanned."""
+        self._read_ahead.discard(table)
+
+    def _collects(self, path: KeyPath) -> bool:
+        return path not in self._waiting or path.giver in self._read_ahead
+
+    def _most_keys(self, given: int, received: int) -> int:
+        """The maximum number of keys of `given` rows that are worth testing in `received` rows."""
+        share = self._most_passing if given * _MUCH_LARGER <= received else self._few_passing
+        return min(_MOST_KEYS, int(received * share))
 
     def plans(self, table: str, dataset: DatasetVersion) -> list[FilterPlan]:
         """The condition on rows of a table, from the keys known so far."""
@@ -157,7 +183,9 @@ class JoinKeys:
             keys = None if collected is None else collected.keys()
             if keys is None:
                 return None
-            plan, reason = self._conditions.condition(path, keys, self._rows[path.receiver], dataset)
+            plan, reason = self._conditions.condition(
+                path, keys, self._rows[path.receiver], dataset, self._most_passing
+            )
             self._decided[path] = plan
             self.uses.append(KeyUse(path, len(keys), plan is not None, reason))
         return self._decided[path]
@@ -171,11 +199,15 @@ def _excludes(filter: Node | None) -> bool:
 
 
 class _Collected:
-    """Distinct keys of a table of `rows` rows; none if there are more than `most`, or too large a share."""
+    """Distinct keys of a table of `rows` rows; none if there are more than `most`.
 
-    def __init__(self, most: int, rows: int) -> None:
+    Also none if more than the share `most_passing` of another table's rows will pass.
+    """
+
+    def __init__(self, most: int, rows: int, most_passing: float) -> None:
         self._most = most
         self._rows = rows
+        self._most_passing = most_passing
         #: the splits that were read; None is the whole table
         self._read: set[ScanSplit | None] = set()
         self._lock = threading.Lock()
@@ -215,7 +247,7 @@ class _Collected:
         """
         if self._count <= _MOSTLY_DISTINCT * self._passed:
             return False
-        most = key_conditions.MOST_PASSING_SHARE
+        most = self._most_passing
         return self._passed > self._rows * most or passing_share > most * _SURELY_TOO_MANY
 
     def _merge(self) -> None:
@@ -312,12 +344,6 @@ class CollectingStream(ScanStream):
                 return
             self._told = True
         self._collector.finished()
-
-
-def _most_keys(given: int, received: int, few_passing: float) -> int:
-    """The maximum number of keys that are worth testing in a table of this many rows."""
-    share = key_conditions.MOST_PASSING_SHARE if given * _MUCH_LARGER <= received else few_passing
-    return min(_MOST_KEYS, int(received * share))
 
 
 def _same(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -27,8 +27,10 @@ if TYPE_CHECKING:
 _MOST_LOOKED_UP: Final = 10_000
 #: Maximum number of keys per row of the receiver for remote files, whose rows are not sampled.
 _REMOTE_SHARE: Final = 1 / 64
-#: Maximum share of rows that pass, for testing and selecting rows to be faster than reading all.
-MOST_PASSING_SHARE: Final = 1 / 12
+#: Maximum share of rows that pass, for testing and selecting rows to be faster than reading all. Engines that
+#: filter joins gain less.
+MOST_PASSING_SHARE: Final = 1 / 8
+MOST_PASSING_SHARE_FILTERED: Final = 1 / 12
 #: Number of places at which rows of the receiver are sampled: each costs as much as reading thousands in
 #: sequence.
 _SAMPLED_PLACES: Final = 8
@@ -49,7 +51,8 @@ class _Keys(In):
         return id(self)
 
     def list_text(self) -> str:
-        return f"({len(self.values):,} keys of {self.origin})"
+        keys = "key" if len(self.values) == 1 else "keys"
+        return f"({len(self.values):,} {keys} of {self.origin})"
 
 
 class _Known(NamedTuple):
@@ -68,18 +71,23 @@ class KeyConditions:
         self._known: dict[KeyPath, _Known] = {}
 
     def condition(
-        self, path: KeyPath, keys: npt.NDArray[np.int64], rows: int, dataset: DatasetVersion
+        self,
+        path: KeyPath,
+        keys: npt.NDArray[np.int64],
+        rows: int,
+        dataset: DatasetVersion,
+        most_passing: float,
     ) -> tuple[FilterPlan | None, str]:
         """A condition that skips rows with other keys, and the reason.
 
-        None if reading all `rows` is as fast.
+        None if reading all `rows` is as fast: a larger share of them than `most_passing` is left.
         """
         import numpy as np
 
         known = self._known.get(path)
         if known is not None and known.dataset() is dataset and np.array_equal(known.keys, keys):
             return known.plan, known.reason
-        plan, reason = _plan(path, keys, rows, dataset)
+        plan, reason = _plan(path, keys, rows, dataset, most_passing)
         # What an index has found may be the addresses of many rows.
         if len(keys) <= _MOST_KEPT and (plan is None or plan.indexed is None):
             self._known[path] = _Known(weakref.ref(dataset), keys, plan, reason)
@@ -87,9 +95,9 @@ class KeyConditions:
 
 
 def _plan(
-    path: KeyPath, keys: npt.NDArray[np.int64], rows: int, dataset: DatasetVersion
+    path: KeyPath, keys: npt.NDArray[np.int64], rows: int, dataset: DatasetVersion, most_passing: float
 ) -> tuple[FilterPlan | None, str]:
-    if len(keys) > rows * MOST_PASSING_SHARE:
+    if len(keys) > rows * most_passing:
         return None, "these are too many"
     node = _listed(path, keys, dataset)
     if not len(node.values):
@@ -99,7 +107,7 @@ def _plan(
         known = len(keys) <= rows * _REMOTE_SHARE
         return plan if known else None, "remote files are not sampled"
     share = sampled_share(dataset, plan, places=_SAMPLED_PLACES)
-    return plan if share <= MOST_PASSING_SHARE else None, f"{percent(share)} of sampled rows pass"
+    return plan if share <= most_passing else None, f"{percent(share)} of sampled rows pass"
 
 
 def _listed(path: KeyPath, keys: npt.NDArray[np.int64], dataset: DatasetVersion) -> _Keys:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
 
     from lance_sql.engines.base import Query
+    from lance_sql.engines.capabilities import Capabilities
     from lance_sql.engines.statement_run import StatementRun
 
 #: Smaller tables are read completely in the time that testing keys takes.
@@ -46,6 +47,8 @@ class _Joins(NamedTuple):
 
     datasets: Mapping[str, weakref.ref[DatasetVersion]]
     useful: Sequence[KeyPath]
+    #: those of them that only pay if the table that gives keys is read ahead
+    ahead: frozenset[KeyPath]
     #: how often the text names each table
     places: Mapping[str, int]
     rows: dict[str, int]
@@ -60,11 +63,11 @@ class _Joins(NamedTuple):
 class JoinFilters:
     """Finds joins in the statements of a session; what it finds is kept for statements that run again.
 
-    `filters_joins` is a capability of the engine.
+    `capabilities` are those of the engine.
     """
 
-    def __init__(self, filters_joins: bool) -> None:
-        self._filters_joins = filters_joins
+    def __init__(self, capabilities: Capabilities) -> None:
+        self._capabilities = capabilities
         #: by text
         self._known: Recent[str, _Joins] = Recent(_KEPT_TEXTS)
 
@@ -81,31 +84,37 @@ class JoinFilters:
         """
         joins = self._known.get(text)
         if joins is None or not joins.are_of(datasets):
-            joins = self._known[text] = _joins(text, datasets)
+            joins = self._known[text] = _joins(text, datasets, self._capabilities.reads_tables_ahead)
         if not joins.useful:
             return None
         known = scans()
         if any(known.get(name) != places for name, places in joins.places.items()):
             return None
-        return partial(JoinKeys, joins.useful, joins.rows, self._filters_joins, joins.conditions)
+        filters_joins = self._capabilities.filters_joins
+        return partial(JoinKeys, joins.useful, joins.rows, filters_joins, joins.conditions, joins.ahead)
 
 
-def _joins(text: str, datasets: Mapping[str, DatasetVersion]) -> _Joins:
+def _joins(text: str, datasets: Mapping[str, DatasetVersion], reads_ahead: bool) -> _Joins:
     references = {name: weakref.ref(dataset) for name, dataset in datasets.items()}
-    none = _Joins(references, (), {}, {}, KeyConditions())
+    none = _Joins(references, (), frozenset(), {}, {}, KeyConditions())
     if all(map(_is_small, datasets.values())):
         return none
     columns = {name: tuple(dataset.storage_schema.names) for name, dataset in datasets.items()}
     if len({name.lower() for name in columns}) < len(columns):
         return none
     paths, places = _paths(text, tuple(columns.items()))
-    useful = [path for path in paths if _is_useful(path, datasets)]
+    paths = [path for path in paths if _has_keys(path, datasets)]
+    useful = [path for path in paths if places[path.giver] == 1 and _is_useful(path, datasets)]
+    ahead = frozenset[KeyPath]()
+    if reads_ahead:
+        ahead = frozenset(_useful_ahead(paths, datasets)).difference(useful)
+        useful = [path for path in paths if path in useful or path in ahead]
     rows = {
         name: sum(fragment.physical_rows for fragment in dataset.snapshot.fragments)
         for name, dataset in datasets.items()
         if useful
     }
-    return none._replace(useful=useful, places=places, rows=rows)
+    return none._replace(useful=useful, ahead=ahead, places=places, rows=rows)
 
 
 @lru_cache(maxsize=64)
@@ -119,14 +128,31 @@ def _is_small(dataset: DatasetVersion) -> bool:
     return dataset.count_rows() * estimated_row_bytes(dataset.storage_schema) < _SMALL_BYTES
 
 
-def _is_useful(path: KeyPath, datasets: Mapping[str, DatasetVersion]) -> bool:
-    receiver = datasets[path.receiver]
+def _has_keys(path: KeyPath, datasets: Mapping[str, DatasetVersion]) -> bool:
+    """Whether both columns have types whose values can be compared as keys."""
     kinds = (
         datasets[path.giver].storage_schema.field(path.key).type,
-        receiver.storage_schema.field(path.column).type,
+        datasets[path.receiver].storage_schema.field(path.column).type,
     )
     numbers = all(at.is_integer(kind) and not at.is_uint64(kind) for kind in kinds)
-    if not numbers and not all(map(at.is_date32, kinds)):
-        return False
-    rows = datasets[path.giver].count_rows()
-    return rows * _LARGER <= receiver.count_rows() and not _is_small(receiver)
+    return numbers or all(map(at.is_date32, kinds))
+
+
+def _is_useful(path: KeyPath, datasets: Mapping[str, DatasetVersion]) -> bool:
+    return _is_larger(path, datasets) and not _is_small(datasets[path.receiver])
+
+
+def _is_larger(path: KeyPath, datasets: Mapping[str, DatasetVersion]) -> bool:
+    return datasets[path.giver].count_rows() * _LARGER <= datasets[path.receiver].count_rows()
+
+
+def _useful_ahead(paths: Sequence[KeyPath], datasets: Mapping[str, DatasetVersion]) -> Iterator[KeyPath]:
+    """The paths that may pay if the tables that give keys are read ahead, and few of their rows.
+
+    Small tables test keys as well if they give keys to large ones.
+    """
+    large = {path for path in paths if not _is_small(datasets[path.receiver])}
+    givers = {path.giver for path in large}
+    for path in paths:
+        if path in large or (path.receiver in givers and _is_larger(path, datasets)):
+            yield path

@@ -67,7 +67,7 @@ class LessReading:
         if self._join_filters is None:
             from lance_sql.session.join_filters import JoinFilters  # slow to import
 
-            self._join_filters = JoinFilters(self._engine.capabilities.filters_joins)
+            self._join_filters = JoinFilters(self._engine.capabilities)
         return self._join_filters.keys(bound.text, bound.datasets, scans)
 
     def _of_first_rows(self, statement: Statement, bound: Bound, query: Query) -> FirstRowsQuery | None:

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 
 class KeyPath(NamedTuple):
-    """Rows of `receiver` only matter if their `column` is the `key` of a row of `giver` that matters."""
+    """Rows of `receiver` only matter if their `column` is the `key` of a row of `giver` that matters.
+
+    If `giver` occurs several times, that is a row which matters to any of them.
+    """
 
     giver: str
     key: str
@@ -97,16 +100,11 @@ class _Reader:
             for giver, to in self._edges
         }
         for giver, key, receiver, column in sorted(pairs):
-            # The keys come from the only occurrence of the giver; all occurrences of the receiver must use
-            # them.
-            source = _Place(_Occurrence(giver, 0), key)
-            if (
-                giver != receiver
-                and counts[giver] == 1
-                and all(
-                    (source, _Place(_Occurrence(receiver, number), column)) in self._edges
-                    for number in range(counts[receiver])
-                )
+            # All occurrences of the receiver must use keys of an occurrence of the giver.
+            sources = [_Place(_Occurrence(giver, number), key) for number in range(counts[giver])]
+            targets = [_Place(_Occurrence(receiver, number), column) for number in range(counts[receiver])]
+            if giver != receiver and all(
+                any((source, target) in self._edges for source in sources) for target in targets
             ):
                 found.append(KeyPath(giver, key, receiver, column))
         return found, counts

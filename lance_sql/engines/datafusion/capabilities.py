@@ -13,6 +13,7 @@ CAPABILITIES = Capabilities(
     computes_statements=False,
     has_procedures=False,
     filters_joins=False,
+    reads_tables_ahead=True,
     groups_by_numbers=True,
     groups_by_codes=False,
     backslash_escapes=True,

@@ -4,15 +4,17 @@ DataFusion does not ask a Python dataset for statistics, so it cannot distinguis
 from the large one. It does know the exact size of tables in memory. So, before a statement with several scans
 runs, the columns it needs from the smallest tables are read into memory, as many tables as fit a budget of
 bytes, and the statement is planned again with these tables. A table that is scanned several times is then
-also decoded only once.
+also decoded only once. Tables of which only few rows pass the statement's filter count with these rows.
 """
 
 from __future__ import annotations
 
+import functools
+import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -26,6 +28,7 @@ from lance_engine.scan.width import estimated_row_bytes
 
 from lance_sql.engines.datafusion.planning import PlannedScan, Planning
 from lance_sql.engines.datafusion.table import DataFusionTable
+from lance_sql.engines.sampling import sampled_share
 from lance_sql.engines.table_scan import from_the_start
 from lance_sql.text.semi_joins import JoinedTable, semi_joins_first
 from lance_sql.text.tokens import quote, spellings
@@ -34,11 +37,18 @@ from lance_sql.text.tokens import quote, spellings
 MATERIALIZE_BYTES = 256 << 20
 
 #: Statements that do nothing until their rows are read, so that they can be planned twice.
-_QUERY = re.compile(r"[\s(]*(?:SELECT|WITH)\b", re.IGNORECASE)
+_QUERY = re.compile(r"(?:[\s(]|--[^\n]*\n|/\*.*?\*/)*(?:SELECT|WITH)\b", re.IGNORECASE | re.DOTALL)
 
 _SCAN = re.compile(
     r"^\s*TableScan: (?P<table>.+?)(?: projection=\[(?P<columns>.*?)\])?(?:, \w+=\[.*)?$", re.M
 )
+
+#: Number of places at which rows of a table are sampled.
+_SAMPLED_PLACES = 8
+#: Maximum number of different filters of a table, whose scans share the rows that are read ahead.
+_MOST_FILTERS = 4
+#: Bytes after which reading a table ahead stops, beyond twice its estimated size.
+_SPARE_BYTES = 16 << 20
 
 #: Larger batches are cut, so that all partitions have work.
 _MIN_ROWS_TO_CUT = 1 << 14
@@ -46,13 +56,26 @@ _MIN_ROWS_TO_CUT = 1 << 14
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What a plan reads from one table: `columns` of the rows that pass `filter`, about `size` bytes."""
+    """What a plan reads from one table: `columns` of the rows that pass `filter`, about `size` bytes.
+
+    `is_sampled`: the size is an estimate from a sample of rows, otherwise a maximum.
+    """
 
     name: str
     table: DataFusionTable
     columns: frozenset[str]
     filter: pc.Expression | None
     size: int
+    is_sampled: bool = False
+
+    def with_passing_rows(self) -> Side:
+        """The side with the size of the rows that are likely to pass its filter."""
+        dataset = self.table.table.dataset
+        if self.filter is None or not dataset.snapshot.is_local:
+            return self
+        plan = self.table.table.filters.of_expression(self.filter)
+        share = sampled_share(dataset, plan, places=_SAMPLED_PLACES)
+        return replace(self, size=max(1, int(self.size * share)), is_sampled=True)
 
 
 class Planned:
@@ -86,8 +109,12 @@ def small_sides(
         return []
     with planning.noted() as noted:
         plan.frame.execution_plan()
+    found = [
+        side if side.size <= budget else side.with_passing_rows()
+        for side in _sides(tables, noted, plan.scans)
+    ]
     sides = []
-    for side in sorted(_sides(tables, noted, plan.scans), key=lambda side: side.size):
+    for side in sorted(found, key=lambda side: side.size):
         budget -= side.size
         if budget < 0:
             break
@@ -96,25 +123,34 @@ def small_sides(
 
 
 def planned_with_counts(
-    context: SessionContext, sides: Sequence[Side], text: str, plan: Callable[[str], Any], prefix: str = ""
+    context: SessionContext,
+    tables: Mapping[str, DataFusionTable],
+    sides: Sequence[Side],
+    text: str,
+    plan: Callable[[str], Any],
+    prefix: str = "",
 ) -> Any:
-    """The DataFrame of `prefix` and `text` over `sides` in memory; None if these are insufficient."""
-    if not sides:
+    """The DataFrame of `prefix` and `text` over `sides` in memory; None if these are insufficient.
+
+    `tables` are the Lance tables of the session by name.
+    """
+    read = [(side, batches) for side in sides if (batches := _read(side)) is not None]
+    if not read:
         return None
-    with _in_memory(context, sides):
-        text = semi_joins_first(text, _tables(sides), lambda query: _is_query(query, plan))
+    with _in_memory(context, read):
+        text = semi_joins_first(text, _joined(tables), lambda query: _is_query(query, plan))
         frame = plan(text)
-        if not _needs_no_more(frame, sides):
+        if not _needs_no_more(frame, [side for side, _ in read]):
             return None
         return plan(prefix + text) if prefix else frame
 
 
-def _tables(sides: Sequence[Side]) -> dict[str, JoinedTable]:
-    """The tables in memory, under the names that a text may use."""
+def _joined(tables: Mapping[str, DataFusionTable]) -> dict[str, JoinedTable]:
+    """The Lance tables under the names that a text may use."""
     return {
-        spelling: JoinedTable(side.table.schema.names, side.table.table.num_rows)
-        for side in sides
-        for spelling in spellings(side.name)
+        spelling: JoinedTable(table.schema.names, table.table.num_rows)
+        for name, table in tables.items()
+        for spelling in spellings(name)
     }
 
 
@@ -141,26 +177,32 @@ def _sides(
             columns.update(names)
             if predicate is not None:
                 columns |= columns_of(from_arrow(predicate, table.schema))
-        # A filter may be applied if it is the same in every scan of the table; scans that the planner has not
-        # shown so far would be noticed as a difference in number.
-        common = len({str(predicate) for _, predicate in asked}) == 1
+        # Scans that the planner has not shown so far would be noticed as a difference in number.
         counted = scans.count(name) == len(asked)
         needed = pa.schema([field for field in table.schema if field.name in columns])
         yield Side(
             name,
             table,
             frozenset(columns),
-            asked[0].filter if common and counted else None,
+            _any_of([predicate for _, predicate in asked]) if counted else None,
             max(1, estimated_row_bytes(needed)) * table.table.num_rows,
         )
 
 
+def _any_of(filters: Sequence[pc.Expression | None]) -> pc.Expression | None:
+    """The condition that rows pass at least one of some filters; None if any row does."""
+    by_text = {str(predicate): predicate for predicate in filters}
+    distinct = [predicate for predicate in by_text.values() if predicate is not None]
+    if len(distinct) < len(by_text) or len(distinct) > _MOST_FILTERS:
+        return None
+    return functools.reduce(operator.or_, distinct)
+
+
 @contextmanager
-def _in_memory(context: SessionContext, sides: Sequence[Side]) -> Iterator[None]:
+def _in_memory(context: SessionContext, sides: Sequence[tuple[Side, list[pa.RecordBatch]]]) -> Iterator[None]:
     """Tables in memory under the names of `sides`."""
-    batches = [_read(side) for side in sides]
     try:
-        for side, parts in zip(sides, batches, strict=True):
+        for side, parts in sides:
             for name in spellings(side.name):
                 context.deregister_table(quote(name))
                 context.register_record_batches(
@@ -168,18 +210,22 @@ def _in_memory(context: SessionContext, sides: Sequence[Side]) -> Iterator[None]
                 )
         yield
     finally:
-        for side in sides:
+        for side, _ in sides:
             for name in spellings(side.name):
                 context.deregister_table(quote(name))
                 context.register_table(quote(name), Table(side.table))
 
 
-def _read(side: Side) -> list[pa.RecordBatch]:
-    """The rows of `side` with all columns of the table; columns that are not needed are null."""
+def _read(side: Side) -> list[pa.RecordBatch] | None:
+    """The rows of `side` with all columns of the table; columns that are not needed are null.
+
+    None if there are many more rows than estimated.
+    """
     schema = side.table.schema
     names = [name for name in schema.names if name in side.columns]
-    table = side.table.table
-    batches = list(table.scan(names, side.filter, run=side.table.runs.current).batches())
+    batches = _batches(side, names)
+    if batches is None:
+        return None
     if len(batches) == 1 and batches[0].num_rows > _MIN_ROWS_TO_CUT:
         half = batches[0].num_rows // 2
         batches = [batches[0].slice(0, half), from_the_start(batches[0].slice(half))]
@@ -199,6 +245,22 @@ def _read(side: Side) -> list[pa.RecordBatch]:
     return full or [
         pa.RecordBatch.from_arrays([pa.array([], field.type) for field in schema], schema=nullable)
     ]
+
+
+def _batches(side: Side, names: Sequence[str]) -> list[pa.RecordBatch] | None:
+    run, table = side.table.runs.current, side.table.table
+    keys = None if run is None else run.join_keys
+    if keys is not None:
+        keys.read_ahead(table.name)
+    found, size = [], 0
+    for batch in table.scan(names, side.filter, run=run).batches():
+        found.append(batch)
+        size += batch.nbytes
+        if side.is_sampled and size > 2 * side.size + _SPARE_BYTES:
+            if keys is not None:
+                keys.not_read_ahead(table.name)
+            return None
+    return found
 
 
 def _needs_no_more(frame: Any, sides: Sequence[Side]) -> bool:

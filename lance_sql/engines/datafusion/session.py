@@ -161,7 +161,7 @@ class DataFusionEngine(TableSession[DataFusionTable]):
         with self.lock:
             sides = self._small_sides(text, planned)
             return planned_with_counts(
-                self.context, sides, text, lambda text: self._plan(text, params), prefix
+                self.context, self._tables, sides, text, lambda text: self._plan(text, params), prefix
             )
 
     def _small_sides(self, text: str, planned: Callable[[], Planned]) -> list[Side]:

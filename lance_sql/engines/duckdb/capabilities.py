@@ -13,6 +13,7 @@ CAPABILITIES = Capabilities(
     computes_statements=True,
     has_procedures=True,
     filters_joins=True,
+    reads_tables_ahead=False,
     groups_by_numbers=True,
     groups_by_codes=True,
     backslash_escapes=False,
