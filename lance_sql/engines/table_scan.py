@@ -8,7 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.types as at
 from lance_engine.scan.stream import Convert, ScanStream
 
 if TYPE_CHECKING:
@@ -80,7 +79,7 @@ class TableScan:
         for batch in self.stream().batches():
             if self._run is not None:
                 self._run.check()
-            yield from_the_start(batch)
+            yield batch
 
     def count(self) -> int:
         return self.scanner.count()
@@ -89,18 +88,3 @@ class TableScan:
 def _nulls(schema: pa.Schema, batch: pa.RecordBatch) -> pa.RecordBatch:
     """As many nulls as a batch has rows."""
     return pa.RecordBatch.from_arrays([pa.nulls(batch.num_rows, schema.field(0).type)], schema=schema)
-
-
-def from_the_start(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """`batch` without sliced structs of structs, which DataFusion cannot import."""
-    if not any(_is_struct_of_structs(kind) for kind in batch.schema.types):
-        return batch
-    arrays = [
-        pa.concat_arrays([array, array.slice(0, 0)]) if array.offset and at.is_struct(array.type) else array
-        for array in batch.columns
-    ]
-    return pa.RecordBatch.from_arrays(arrays, schema=batch.schema)
-
-
-def _is_struct_of_structs(kind: pa.DataType) -> bool:
-    return bool(at.is_struct(kind) and any(at.is_struct(field.type) for field in kind))

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from lance_engine import kernels
 from lance_engine.scan.selection import Selection
+from lance_engine.scan.whole_structs import from_the_start, has_structs_of_structs
 
 if TYPE_CHECKING:
     from lance_engine.scan.plan import Piece
@@ -81,6 +82,14 @@ class ScanStream:
 
     def capsule(self) -> object:
         """The stream, to be called once."""
+        if self._scanner.skipped and has_structs_of_structs(self.schema):
+            # The native side skips rows by slicing.
+            native = pa.RecordBatchReader._import_from_c_capsule(self._native())
+            batches = map(from_the_start, native)
+            return pa.RecordBatchReader.from_batches(self.schema, batches).__arrow_c_stream__()
+        return self._native()
+
+    def _native(self) -> object:
         scanner = self._scanner
         return kernels.batch_stream(
             self,
@@ -167,7 +176,9 @@ class ScanStream:
             # A piece that was to be decoded natively is larger than a batch.
             for part in piece.cut(self._scanner.batch_rows) if piece.projection else [piece]:
                 batches += self._reader.read(part, self._metrics)
-            return batches if self._convert is None else [self._convert(batch) for batch in batches]
+            if self._convert is not None:
+                batches = [self._convert(batch) for batch in batches]
+            return [from_the_start(batch) for batch in batches]
         except Exception as error:
             self._fail(error)
             raise

@@ -24,12 +24,12 @@ from lance_engine.arrow_compute import pc
 from lance_engine.errors import LanceError
 from lance_engine.expr.from_arrow import from_arrow
 from lance_engine.expr.tree import columns_of
+from lance_engine.scan.whole_structs import from_the_start
 from lance_engine.scan.width import estimated_row_bytes
 
 from lance_sql.engines.datafusion.planning import PlannedScan, Planning
 from lance_sql.engines.datafusion.table import DataFusionTable
 from lance_sql.engines.sampling import sampled_share
-from lance_sql.engines.table_scan import from_the_start
 from lance_sql.text.semi_joins import JoinedTable, semi_joins_first
 from lance_sql.text.tokens import quote, spellings
 
