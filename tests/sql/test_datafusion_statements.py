@@ -141,7 +141,7 @@ def test_scans_of_joins_are_helped_by_other_threads(numbers, text, helps, stream
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("SELECT * FROM t WHERE id = 'x'", r"^Cast error: Cannot cast string 'x'"),
+        ("SELECT * FROM t WHERE id = CAST('x' AS BIGINT)", r"^Cast error: Cannot cast string 'x'"),
         ("SELECT * FROM t LIMIT -1", r"^LIMIT must be >= 0"),
         ("SELECT * FROM t LIMIT 'a'", r"^Expected LIMIT to be an integer"),
         ("SELECT * FROM t WHERE name LIKE NULL AND id = 1", r"^A comparison with NULL .* write IS NULL$"),
