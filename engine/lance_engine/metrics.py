@@ -69,6 +69,7 @@ class ScanMetrics:
     _pushed: Callable[[], str] | None = field(default=None, repr=False, compare=False)
     _touched: list[Callable[[], Iterable[Touched]]] = field(default_factory=list, repr=False, compare=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+    _ended: threading.Event = field(default_factory=threading.Event, repr=False, compare=False)
 
     @property
     def pushed(self) -> list[str]:
@@ -108,6 +109,15 @@ class ScanMetrics:
     def add_time(self, phase: str, seconds: float) -> None:
         with self._lock:
             self.seconds[phase] = self.seconds.get(phase, 0.0) + seconds
+
+    def end(self, seconds: float) -> None:
+        """Note that the scan has ended, after this time by the clock: the numbers are complete."""
+        self.add_time("total", seconds)
+        self._ended.set()
+
+    def wait_for_end(self, timeout: float) -> None:
+        """Wait until the scan has ended, at most `timeout` seconds."""
+        self._ended.wait(timeout)
 
     def touch(self, pages: Callable[[], Iterable[Touched]]) -> None:
         """Note that pages were read; which ones is found out by `count_pages`, not while the scan runs."""

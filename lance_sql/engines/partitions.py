@@ -35,8 +35,9 @@ def partitions(
 
     Their scans belong to `run`.
     """
-    rows = table.num_rows if run is None else run.limits.get(table.name, table.num_rows)
-    wanted = min(count or _PROCESSORS, -(-rows // _ROWS_PER_PARTITION))
+    if run is not None and table.name in run.ranges:
+        return [Partition(table, None, run, helped=True)]  # skips and counts rows of the whole table
+    wanted = min(count or _PROCESSORS, -(-table.num_rows // _ROWS_PER_PARTITION))
     groups = _groups(table.dataset.splits(max(wanted, 1)), wanted)
     # Threads of an engine need no help if there is one for each processor. In a join they do: one would
     # decode a partition to its end before another could begin with the next.
@@ -69,7 +70,7 @@ class Partition:
     def __init__(
         self,
         table: EngineTable,
-        splits: Sequence[ScanSplit],
+        splits: Sequence[ScanSplit] | None,
         run: StatementRun | None = None,
         helped: bool = False,
     ) -> None:

@@ -40,8 +40,8 @@ class StatementRun:
         self.only: dict[str, list[Node | FilterPlan]] = {}
         #: tables of which the statement does not use the first column, although engines may ask for it
         self.counted: frozenset[str] = frozenset()
-        #: by table name: the maximum number of rows that the statement reads
-        self.limits: dict[str, int] = {}
+        #: by table name: the positions of the rows that the statement reads, if it reads no others
+        self.ranges: dict[str, range] = {}
         #: by table name: the number of rows after which the statement probably has what it needs
         self.expected: dict[str, int] = {}
         #: whether the statement certainly scans one table only, once

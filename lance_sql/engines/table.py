@@ -160,8 +160,8 @@ class EngineTable:
         for plan in () if run is None else self._wanted(run):
             filter = self.filters.both(filter, plan)
         key = _ScanKey(tuple(names), None if splits is None else tuple(splits))
-        if run is not None and filter is None and self.name in run.limits:
-            scan = self._new_scan(key, filter, batch_size, limit=run.limits[self.name])
+        if run is not None and filter is None and self.name in run.ranges:
+            scan = self._new_scan(key, filter, batch_size, run.ranges[self.name])
         elif batch_size is not None:
             scan = self._new_scan(key, filter, batch_size)
         else:
@@ -211,14 +211,15 @@ class EngineTable:
         return scans.computed(key, partial(self._new_scan, key, filter)).again()
 
     def _new_scan(
-        self, key: _ScanKey, filter: Any, batch_size: int | None = None, limit: int | None = None
+        self, key: _ScanKey, filter: Any, batch_size: int | None = None, rows: range | None = None
     ) -> TableScan:
         others: dict[str, Field | EntryColumn] = {**self.parts, **self.added}
         scanner = self.dataset.scan(
             [others.get(name, name) for name in key.columns],
             filter,
             batch_size=batch_size or self._batch_rows,
-            limit=limit,
+            limit=None if rows is None else len(rows),
+            offset=None if rows is None else rows.start,
             splits=key.splits,
             dictionaries=self.coded.intersection(key.columns),
         )

@@ -6,10 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lance_sql.session.counted_rows import CountedRowsQuery, counted_tables
-from lance_sql.session.limited_queries import FirstRowsQuery, LimitedQuery, column_in_order, pays_to_limit
+from lance_sql.session.limited_queries import (
+    FirstRowsQuery,
+    LimitedQuery,
+    column_in_order,
+    pays_to_limit,
+    pays_to_skip,
+)
 from lance_sql.session.scan_conditions import NarrowedQuery, ScanCondition, ScanConditions
 from lance_sql.session.struct_parts import PartTables, QueryOfParts
-from lance_sql.text.limits import first_rows, limited
+from lance_sql.text.limits import first_rows, limited, without_offset
 
 if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
@@ -41,7 +47,9 @@ class LessReading:
         if query is None:
             parts = self.parts.instead(statement, bound, lambda: planned, parameters)
             chosen = planned if parts is None else parts.query
-            query = _of_any_rows(statement, bound, chosen) or self._of_joins(bound, chosen) or chosen
+            query = (
+                self._of_any_rows(statement, bound, chosen, parts) or self._of_joins(bound, chosen) or chosen
+            )
         if self._engine.capabilities.reads_a_column_to_count and bound.text == statement.original:
             counted = counted_tables(statement, bound.datasets, planned)
             query = CountedRowsQuery(query, counted) if counted else query
@@ -94,16 +102,22 @@ class LessReading:
 
         return JoinedQuery(planned, begin)
 
-
-def _of_any_rows(statement: Statement, bound: Bound, query: Query) -> LimitedQuery | None:
-    """A query that reads few rows if any rows will do."""
-    wanted = limited(statement)
-    if wanted is None:
-        return None
-    name, dataset = _first_table(statement, bound)
-    if dataset is None or not pays_to_limit(dataset, wanted):
-        return None
-    return LimitedQuery(query, name, wanted)
+    def _of_any_rows(
+        self, statement: Statement, bound: Bound, query: Query, parts: QueryOfParts | None
+    ) -> LimitedQuery | None:
+        """A query that reads few rows if any rows will do."""
+        wanted = limited(statement)
+        if wanted is None:
+            return None
+        name, dataset = _first_table(statement, bound)
+        if dataset is None:
+            return None
+        if pays_to_skip(wanted):
+            text = without_offset(bound.text) if parts is None else None
+            skipping = None if text is None else self._engine.query(text, None)
+            if skipping is not None and skipping.scans.get(name) == 1:
+                return LimitedQuery(skipping, name, wanted, skips=True)
+        return LimitedQuery(query, name, wanted) if pays_to_limit(dataset, wanted) else None
 
 
 def _first_table(statement: Statement, bound: Bound) -> tuple[str, DatasetVersion | None]:

@@ -1,9 +1,10 @@
 """Queries with a small LIMIT that avoid reading the other rows.
 
-If any rows will do, the number is passed to the scan. If a column orders them, that column is read first, to
-find its value in the last of the requested rows. The statement itself then scans only rows up to that value,
-so that zone maps skip most of the table and other columns are decoded for few rows. The engine still sorts
-and limits the result: rows with equal values are all included.
+If any rows will do, their number is passed to the scan, and the rows that OFFSET skips are not read. If a
+column orders them, that column is read first, to find its value in the last of the requested rows. The
+statement itself then scans only rows up to that value, so that zone maps skip most of the table and other
+columns are decoded for few rows. The engine still sorts and limits the result: rows with equal values are all
+included.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ _SMALL_BYTES = 8 << 20
 _SHARE = 20
 #: Maximum number of requested rows.
 _MOST_ROWS = 100_000
+#: Reading fewer rows takes less time than planning the statement once more.
+_LEAST_SKIPPED = 10_000
 
 
 class FirstRowsQuery(WrappedQuery):
@@ -89,22 +92,34 @@ class FirstRowsQuery(WrappedQuery):
 
 
 class LimitedQuery(WrappedQuery):
-    """`query`, which only needs some rows of the table that its engine calls `name`."""
+    """`query`, which only needs some rows of the table that its engine calls `name`.
 
-    def __init__(self, query: Query, name: str, wanted: Limited) -> None:
+    `skips`: the query has no OFFSET, the scan skips these rows.
+    """
+
+    def __init__(self, query: Query, name: str, wanted: Limited, *, skips: bool = False) -> None:
         super().__init__(query)
         self._name = name
         self._wanted = wanted
+        self._skips = skips
 
     def prepare(self, run: StatementRun) -> None:
-        # The engine may filter rows itself: the number that it reads is then unknown.
-        told = run.expected if self._wanted.tested else run.limits
-        told[self._name] = self._wanted.rows
+        skipped, last = self._wanted.skipped, self._wanted.skipped + self._wanted.rows
+        if self._wanted.tested:  # the engine may filter rows itself: the number that it reads is unknown
+            run.expected[self._name] = last
+        else:
+            run.ranges[self._name] = range(skipped if self._skips else 0, last)
 
 
 def pays_to_limit(dataset: DatasetVersion, wanted: Limited) -> bool:
-    """Whether a scan benefits from the number of requested rows."""
-    return wanted.rows <= _MOST_ROWS and wanted.rows < dataset.count_rows()
+    """Whether a scan benefits from the number of requested rows, if it also reads the skipped ones."""
+    rows = wanted.skipped + wanted.rows
+    return rows <= _MOST_ROWS and rows < dataset.count_rows()
+
+
+def pays_to_skip(wanted: Limited) -> bool:
+    """Whether a scan should skip the rows before the requested ones."""
+    return not wanted.tested and wanted.skipped >= _LEAST_SKIPPED and wanted.rows <= _MOST_ROWS
 
 
 def column_in_order(dataset: DatasetVersion, wanted: FirstRows) -> pa.Field | None:

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lance_sql.engines.statement_run import BegunScan
+
+#: What threads of an engine need at most to stop, after the result is complete.
+_STOPPING_SECONDS = 0.2
+
+
+def final_metrics(scans: Sequence[BegunScan]) -> list[dict[str, Any]]:
+    """The `scan_metrics` of a complete result. A LIMIT leaves threads that are still reading for a moment."""
+    deadline = time.monotonic() + _STOPPING_SECONDS
+    for _, scanner in list(scans):
+        if scanner.metrics is not None:
+            scanner.metrics.wait_for_end(max(0, deadline - time.monotonic()))
+    return scan_metrics(scans)
 
 
 def scan_metrics(scans: Sequence[BegunScan]) -> list[dict[str, Any]]:

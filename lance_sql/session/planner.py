@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from lance_sql.session.less_reading import LessReading
 from lance_sql.session.metadata_answers import MetadataAnswers
-from lance_sql.session.metrics import scan_metrics
+from lance_sql.session.metrics import final_metrics
 from lance_sql.session.scan_conditions import require, with_conditions
 from lance_sql.session.searching import PreparedQuery
 from lance_sql.statements.whole_table import whole_table_aggregates
@@ -92,7 +92,7 @@ class Planner:
             engine.capabilities.name,
             plan.text,
             tuple(with_conditions(plan.scans, conditions)),
-            tuple(scan_metrics(run.scans)) if analyze else (),
+            tuple(final_metrics(run.scans)) if analyze else (),
             tuple(searches.descriptions()),
             plan.trees,
             () if run.join_keys is None else tuple(run.join_keys.descriptions(analyze)),

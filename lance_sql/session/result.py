@@ -13,7 +13,7 @@ from lance_engine.python_values import python_values
 from lance_sql.engines.base import Convert, Engine, Query, whole_number
 from lance_sql.engines.statement_run import StatementRun
 from lance_sql.other_names import RESULT, no_attribute
-from lance_sql.session.metrics import scan_metrics
+from lance_sql.session.metrics import final_metrics, scan_metrics
 from lance_sql.session.reporting import reported
 
 if TYPE_CHECKING:
@@ -192,7 +192,8 @@ class QueryResult:
         """
         if self._last_run is None:
             return None
-        scans = scan_metrics(self._last_run.scans)
+        is_complete = self._seconds is not None
+        scans = (final_metrics if is_complete else scan_metrics)(self._last_run.scans)
         return {
             "seconds": self._seconds,
             "bytes_read": sum(scan["bytes_read"] for scan in scans),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final, NamedTuple
 
 from lance_sql.text.once import once_per_statement
@@ -59,10 +60,12 @@ class FirstRows(NamedTuple):
 class Limited(NamedTuple):
     """``SELECT ... FROM table [WHERE condition] LIMIT 9 OFFSET 5``, each row of which is a row of the table.
 
-    `rows` is the number of requested rows, including skipped ones; `tested`: there is a condition.
+    `rows` is the number of rows that it returns at most, `skipped` that of the rows before them; `tested`:
+    there is a condition.
     """
 
     rows: int
+    skipped: int
     tested: bool
 
 
@@ -78,7 +81,7 @@ def limited(statement: Statement) -> Limited | None:
     if start > limit or sorted(table_positions(tokens)) != [start + 1] or not _is_plain(tokens, words):
         return None
     source, rows = _source(tokens, words, start + 1, limit), _rows(tokens[limit + 1 :])
-    return None if source is None or not rows else Limited(rows, source[1] < limit)
+    return None if source is None or not rows else Limited(len(rows), rows.start, source[1] < limit)
 
 
 @once_per_statement
@@ -95,7 +98,7 @@ def first_rows(statement: Statement) -> FirstRows | None:
         return None
     source = _source(tokens, words, start + 1, order)
     rows = _rows(tokens[limit + 1 :])
-    if source is None or rows is None or rows == 0:
+    if source is None or not rows:
         return None
     aliases, where = source
     found = _key(tokens[order + 2 : limit], aliases)
@@ -107,7 +110,7 @@ def first_rows(statement: Statement) -> FirstRows | None:
         column.value,
         descending,
         nulls_first,
-        rows,
+        rows.stop,
         frozenset(token.value.lower() for token in tokens[1:start]),
         frozenset(token.value.lower() for token in tokens[where:order]),
         statement.original[key_tokens[0].start : key_tokens[-1].end],
@@ -189,10 +192,23 @@ def _renames(selected: list[Token], column: str) -> bool:
     return False
 
 
-def _rows(tokens: list[Token]) -> int | None:
-    """The number of rows of ``10`` or ``10 OFFSET 5``, including skipped ones."""
+#: The end of a query that skips rows.
+_OFFSET: Final = re.compile(r"\s+OFFSET\s+\d+\s*;?\s*$", re.IGNORECASE)
+
+
+def without_offset(text: str) -> str | None:
+    """A query that ends with ``OFFSET 5`` without it; None if it does not."""
+    found = _OFFSET.search(text)
+    return None if found is None else text[: found.start()]
+
+
+def _rows(tokens: list[Token]) -> range | None:
+    """The rows of ``10`` or ``10 OFFSET 5``."""
     words = [token.upper for token in tokens]
     if len(words) not in (1, 3) or words[1:2] not in ([], ["OFFSET"]):
         return None
     numbers = [tokens[0].text, *(token.text for token in tokens[2:])]
-    return sum(map(int, numbers)) if all(number.isdecimal() for number in numbers) else None
+    if not all(number.isdecimal() for number in numbers):
+        return None
+    count, skipped = int(numbers[0]), int(numbers[1]) if len(numbers) == 2 else 0
+    return range(skipped, skipped + count)

@@ -109,7 +109,7 @@ class Scanner:
         )
         #: rows of the splits before the first one that is wanted
         self.skipped = self.offset
-        if self.offset and planned is None and splits is None:
+        if (self.offset or limit is not None) and planned is None and splits is None:
             splits, self.skipped = splits_from(snapshot, self.offset, limit)
         used = {*names, *(_columns_of(self.filter) if self.filter is not None else ())}
         grouping = FragmentGrouping(snapshot, used, self.batch_rows, few=limit is not None)
@@ -267,7 +267,7 @@ class Scanner:
                 return self.reader.count(piece, metrics)
 
             rows = sum(ordered_map(count, self.pieces(metrics, counted=True), 2 * num_threads()))
-        metrics.add_time("total", time.perf_counter() - begin)
+        metrics.end(time.perf_counter() - begin)
         rows = max(0, rows - self.offset)
         rows = rows if self.limit is None else min(rows, self.limit)
         metrics.add(rows_out=rows)

@@ -39,16 +39,19 @@ def splits_from(snapshot: Snapshot, offset: int, limit: int | None) -> tuple[lis
         if not splits and skipped and skipped >= rows:
             skipped -= rows
             continue
-        if left is not None and splits and left <= 0:
+        if left is not None and left <= 0:
             break
         here = rows if splits else rows - skipped
         start = 0
         if not splits and rows == fragment.physical_rows:
             start = skipped // _ALIGNMENT * _ALIGNMENT  # whole small fragments are read together
             skipped -= start
-        splits.append(ScanSplit(fragment.id, start, fragment.physical_rows))
+        stop = fragment.physical_rows
         if left is not None:
+            if rows == stop:
+                stop = min(stop, start + (0 if splits else skipped) + left)
             left -= here
+        splits.append(ScanSplit(fragment.id, start, stop))
     return splits, skipped
 
 

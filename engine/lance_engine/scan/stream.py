@@ -194,7 +194,7 @@ class ScanStream:
             self._metrics.add_time("read", seconds)
         if last:
             self._scanner.stop_fetching()
-            self._metrics.add_time("total", time.perf_counter() - self._begin)
+            self._metrics.end(time.perf_counter() - self._begin)
 
     def _fail(self, error: Exception) -> None:
         if self.failure is None:
