@@ -305,6 +305,8 @@ class _Reader:
                 ]
                 if holders:
                     return self._of(holders[0], column) if len(holders) == 1 else None
+                if _may_rename_to(within.select, column):
+                    return None  # WHERE in DuckDB prefers aliases of SELECT to columns of outer queries
             within = within.parent
         return None
 
@@ -317,6 +319,18 @@ class _Reader:
         return any(
             source is not None and column in self._columns[source.table] for source in scope.sources.values()
         )
+
+
+def _may_rename_to(select: exp.Select, name: str) -> bool:
+    """Whether a result of a SELECT may have this new name."""
+    from sqlglot import exp
+
+    for result in select.expressions:
+        if result.alias.lower() == name or result.find(exp.Columns) is not None:
+            return True
+        if any(star.args.get("rename") or star.args.get("replace") for star in result.find_all(exp.Star)):
+            return True
+    return False
 
 
 def _conjuncts(condition: Any) -> Iterator[Any]:

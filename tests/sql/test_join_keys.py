@@ -39,6 +39,10 @@ FOUND = {
     "SELECT * FROM a WHERE k IN (SELECT k FROM b GROUP BY k HAVING count(*) > 1)": {B_TO_A},
     "SELECT * FROM a WHERE k IN (SELECT k FROM b LIMIT 3)": {B_TO_A},
     "SELECT * FROM a WHERE k NOT IN (SELECT k FROM b)": set(),
+    "SELECT * FROM a WHERE k < 9 AND EXISTS (SELECT *, y AS z FROM b WHERE b.k = x)": {
+        KeyPath("a", "x", "b", "k"),
+        KeyPath("b", "k", "a", "x"),
+    },
     "SELECT * FROM a WHERE x > (SELECT max(y) FROM b WHERE b.k = a.k)": {A_TO_B},
     # Keys of a table that occurs several times are those of all of its rows that matter anywhere.
     "SELECT * FROM a JOIN b ON a.k = b.k, b AS other": {B_TO_A},
@@ -64,6 +68,11 @@ NOT_FOUND = [
     "SELECT * FROM (SELECT x AS k, k AS x FROM a) t, b WHERE t.k = b.k",
     "SELECT * FROM a, b WHERE k = y",
     "SELECT * FROM a AS st, b WHERE st.k = b.k",
+    "SELECT * FROM a WHERE EXISTS (SELECT y AS x FROM b WHERE b.k = x)",
+    "SELECT * FROM a WHERE EXISTS (SELECT X: y FROM b WHERE b.k = x)",
+    "SELECT * FROM a WHERE EXISTS (SELECT b.* RENAME (y AS x) FROM b WHERE b.k = x)",
+    "SELECT * FROM a WHERE EXISTS (SELECT * REPLACE (y AS x) FROM b WHERE b.k = x)",
+    "SELECT * FROM a WHERE EXISTS (SELECT COLUMNS('y') AS x FROM b WHERE b.k = x)",
     # What may be read more often than it is named.
     "WITH s AS (SELECT a.k FROM a JOIN b USING (k)) SELECT * FROM s JOIN s AS t USING (k)",
     "WITH s AS (SELECT a.k FROM a JOIN b USING (k)) SELECT * FROM some_view",
@@ -110,6 +119,18 @@ def shop(tmp_path_factory):
 
 
 TEXT = "SELECT count(*), sum(price), max(note) FROM sales JOIN parts ON part = id WHERE kind = 7"
+
+
+def test_an_alias_of_a_subquery_hides_a_column_of_the_outer_query(shop):
+    """As in DuckDB: `part = id` means `part = price - 1` here, so rows of sales need no key of parts."""
+    subquery = "SELECT price - 1 AS id FROM sales WHERE part = id"
+    text = f"SELECT id FROM parts WHERE kind = 7 AND id - 7 IN ({subquery})"
+    plain = duckdb.connect()
+    for name in ("parts", "sales"):
+        plain.register(name, lance_sql.open(shop / f"{name}.lance").to_table())
+    expected = plain.execute(text).fetchall()
+    with lance_sql.connect(shop) as connection:
+        assert sorted(connection.sql(text).fetchall()) == sorted(expected) != []
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
