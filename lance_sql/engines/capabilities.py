@@ -20,7 +20,7 @@ class Capabilities:
     by one column of strings with a small dictionary. `backslash_escapes`: after a backslash,
     a character of a LIKE pattern has no special meaning. `reads_a_column_to_count`: a scan that only needs
     the number of rows asks for the first column. `compares_map_keys`: it reads maps slowly, because it
-    compares the keys of each.
+    compares the keys of each. `parses_slowly`: long lists of constants are faster as a table.
     `unknown_column_remedy`: the hint in errors about unknown columns.
     """
 
@@ -38,4 +38,5 @@ class Capabilities:
     backslash_escapes: bool
     reads_a_column_to_count: bool
     compares_map_keys: bool
+    parses_slowly: bool
     unknown_column_remedy: str

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
 from lance_engine.arrow_values import of_numpy
-from lance_engine.expr.tree import Column, In
-from lance_engine.records import record
+from lance_engine.expr.tree import Column, SummarizedIn
 from lance_engine.scan.plan import FilterPlan
 
 from lance_sql.engines.sampling import percent, sampled_share
@@ -36,23 +35,6 @@ MOST_PASSING_SHARE_FILTERED: Final = 1 / 12
 _SAMPLED_PLACES: Final = 8
 #: Maximum number of keys that are kept with their condition, for each path.
 _MOST_KEPT: Final = 10_000
-
-
-@record(eq=False)
-class _Keys(In):
-    """Membership in the keys of another table; in text form, only their number is shown."""
-
-    origin: str = ""
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
-
-    def __hash__(self) -> int:
-        return id(self)
-
-    def list_text(self) -> str:
-        keys = "key" if len(self.values) == 1 else "keys"
-        return f"({len(self.values):,} {keys} of {self.origin})"
 
 
 class _Known(NamedTuple):
@@ -110,14 +92,16 @@ def _plan(
     return plan if share <= most_passing else None, f"{percent(share)} of sampled rows pass"
 
 
-def _listed(path: KeyPath, keys: npt.NDArray[np.int64], dataset: DatasetVersion) -> _Keys:
+def _listed(path: KeyPath, keys: npt.NDArray[np.int64], dataset: DatasetVersion) -> SummarizedIn:
     """The condition that a column of the receiver is one of some keys."""
     kind = dataset.storage_schema.field(path.column).type
     stored = pa.int32() if pa.types.is_date32(kind) else kind
     least, most = integer_bounds(stored)
     fitting = keys[(keys >= least) & (keys <= most)]
     values = of_numpy(fitting).cast(stored).view(kind)
-    return _Keys(Column((path.column,), kind), values, origin=f"{path.giver}.{path.key}")
+    keys_of = "key of" if len(values) == 1 else "keys of"
+    summary = f"{len(values):,} {keys_of} {path.giver}.{path.key}"
+    return SummarizedIn(Column((path.column,), kind), values, summary=summary)
 
 
 def integer_bounds(kind: pa.DataType) -> tuple[int, int]:

@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from lance_sql.session.less_reading import LessReading
+from lance_sql.session.long_lists import ShortenedText, shortened
 from lance_sql.session.metadata_answers import MetadataAnswers
 from lance_sql.session.metrics import final_metrics
-from lance_sql.session.scan_conditions import require, with_conditions
+from lance_sql.session.scan_conditions import NarrowedQuery, of_one_scan, require, with_conditions
 from lance_sql.session.searching import PreparedQuery
 from lance_sql.statements.whole_table import whole_table_aggregates
 
@@ -34,17 +35,21 @@ class Planner:
         self._binding = binding
         self._metadata = MetadataAnswers(catalog, engine)
         self._less_reading = LessReading(engine)
-        #: tables of searches whose results have been released
+        #: registered tables of single statements: results of searches, and long lists
+        self._lent: set[str] = set()
+        #: those of statements whose results have been released
         self._unused: list[str] = []
 
     def names(self) -> set[str]:
-        """The names under which datasets and parts of them are registered with the engine."""
-        return self._binding.registered() | self._less_reading.parts.names()
+        """The names under which datasets, parts of them and tables of statements are registered."""
+        return self._binding.registered() | self._less_reading.parts.names() | self._lent
 
     def query(self, searches: Searches) -> tuple[Query, list[Callable[[], object]]]:
         """The query for a statement, and what to call when its result is released."""
         released: list[Callable[[], object]] = []
-        bound = self._bound(searches.statement, searches.tables)
+        bound, short = self._bound(searches.statement, searches.tables)
+        if short.tables:
+            released.append(functools.partial(self._unused.extend, short.tables))
         query: Query | None = self._metadata.known(searches.statement, bound, searches.parameters)
         if query is None:
             planned = self._engine.query(bound.text, searches.parameters)
@@ -53,6 +58,8 @@ class Planner:
                 parts, query = self._less_reading.instead(
                     searches.statement, searches.parameters, bound, planned
                 )
+                conditions = of_one_scan(short.conditions, planned.scans)
+                query = NarrowedQuery(query, conditions, self._engine) if conditions else query
                 if parts is not None:
                     released.append(functools.partial(self._less_reading.parts.release, parts.tables))
         if searches.tables:
@@ -66,8 +73,8 @@ class Planner:
         from lance_sql.session.explanation import Explanation  # draws plans
 
         engine, statement, params = self._engine, searches.statement, searches.parameters
-        bound = self._bound(statement, searches.tables)
-        self._unused.extend(searches.tables)
+        bound, short = self._bound(statement, searches.tables)
+        self._unused.extend([*searches.tables, *short.tables])
         if whole_table_aggregates(statement) is not None:
             known = self._metadata.of(statement, bound, engine.query(bound.text, params))
             if known is not None:
@@ -81,7 +88,10 @@ class Planner:
                 bound, lambda: (planned() if parts is None else parts.query).scans
             )
             run.join_keys = None if begin is None else begin()
-            conditions = self._less_reading.conditions(statement, params, bound, lambda: planned().scans)
+            conditions = [
+                *self._less_reading.conditions(statement, params, bound, lambda: planned().scans),
+                *(of_one_scan(short.conditions, planned().scans) if short.conditions else ()),
+            ]
             require(conditions, run, engine)
             text = bound.text if parts is None else parts.text
             plan = engine.explain(text, params, run, analyze=analyze)
@@ -99,10 +109,17 @@ class Planner:
             plan.rows,
         )
 
-    def _bound(self, statement: Statement, searched: Mapping[str, SearchTable]) -> Bound:
-        """Registers the datasets that `statement` names, and the results of its searches, with the engine."""
+    def _bound(
+        self, statement: Statement, searched: Mapping[str, SearchTable]
+    ) -> tuple[Bound, ShortenedText]:
+        """Registers what `statement` names with the engine: datasets, results of searches, and long lists."""
         while self._unused:
-            self._engine.unregister(self._unused.pop())
+            name = self._unused.pop()
+            self._engine.unregister(name)
+            self._lent.discard(name)
         for name, table in searched.items():
             self._engine.register_other(name, table)
-        return self._binding.bind(statement)
+        bound = self._binding.bind(statement)
+        short = shortened(statement, bound, self._engine)
+        self._lent.update(searched, short.tables)
+        return bound._replace(text=short.text), short

@@ -72,6 +72,11 @@ def require(conditions: Sequence[ScanCondition], run: StatementRun, engine: Engi
             run.require(found.table, found.condition.plan)
 
 
+def of_one_scan(conditions: Iterable[ScanCondition], scans: Mapping[str, int]) -> list[ScanCondition]:
+    """The conditions for tables that a plan scans once."""
+    return [condition for condition in conditions if scans.get(condition.table) == 1]
+
+
 def with_conditions(scans: Iterable[ScanReport], conditions: Sequence[ScanCondition]) -> Iterator[ScanReport]:
     """The scans of a plan, with the conditions for each of them."""
     for scan in scans:
@@ -110,8 +115,7 @@ class ScanConditions:
         found = self._kept(text, datasets, filtered, constants(planned.tokens, parameters))
         if not any(condition.decision.pushed for condition in found):
             return found
-        known = scans()
-        return [condition for condition in found if known.get(condition.table) == 1]
+        return of_one_scan(found, scans())
 
     def _kept(
         self,
@@ -156,7 +160,7 @@ def _conditions(
         json: set[Column] = set()
         tree = predicate(
             with_constants(tokens, values),
-            partial(_column, schemas, owners, json),
+            partial(named_column, schemas, owners, json),
             backslash_escapes=backslash_escapes,
         )
         for node in () if tree is None else conjuncts(tree):
@@ -165,14 +169,14 @@ def _conditions(
             table = filtered.tables[next(iter(tested))] if len(tested) == 1 else None
             if table in filtered.once and not is_offered and _only_matches_json(node, json):
                 condition = Condition(datasets[table], node)
-                decision = _decide(condition)
+                decision = decide_on(condition)
                 if not decision.pushed:
                     condition.forget_plan()
                 found.append(ScanCondition(table, condition, decision))
     return found
 
 
-def _decide(condition: Condition) -> Decision:
+def decide_on(condition: Condition) -> Decision:
     """Whether it pays to test a condition; a few places tell that most rows pass, which costs less."""
     dataset = condition.dataset
     if dataset.snapshot.is_local and not is_small(dataset):
@@ -191,7 +195,7 @@ def _only_matches_json(node: Node, json: Set[Column]) -> bool:
     return json.isdisjoint(use for use in uses if isinstance(use, Column))
 
 
-def _column(
+def named_column(
     schemas: Mapping[str, pa.Schema],
     owners: dict[Column, str],
     json: set[Column],

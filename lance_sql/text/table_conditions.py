@@ -7,7 +7,7 @@ understood, because rows of other joins count although they do not pass.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from lance_sql.text.once import once_per_statement
@@ -43,12 +43,15 @@ class Filtered(NamedTuple):
 
 @once_per_statement
 def table_conditions(statement: Statement) -> Sequence[Filtered]:
-    """The conditions of a statement over tables that it names once."""
+    """The conditions that engines may not offer, over tables that a statement names once."""
+    return selects_with(statement, _may_be_left) if _may_be_left(statement.tokens) else ()
+
+
+def selects_with(statement: Statement, is_wanted: Callable[[Sequence[Token]], bool]) -> Sequence[Filtered]:
+    """Every SELECT of a statement with wanted conditions over tables that it names once, and only these."""
     tokens = statement.tokens
     words = [token.upper for token in tokens]
-    if words[:1] not in (["SELECT"], ["WITH"]) or "WHERE" not in words:
-        return ()
-    if _WANTED.isdisjoint(words) or not _OTHERS.isdisjoint(words):
+    if words[:1] not in (["SELECT"], ["WITH"]) or "WHERE" not in words or not _OTHERS.isdisjoint(words):
         return ()
     named = Counter(
         token.value.lower()
@@ -61,7 +64,7 @@ def table_conditions(statement: Statement) -> Sequence[Filtered]:
     for where, word in enumerate(words):
         if word == "WHERE":
             tables = _tables(tokens, words, depths, where)
-            conditions = [part for part in _conditions(tokens, words, depths, where) if _may_be_left(part)]
+            conditions = [part for part in _conditions(tokens, words, depths, where) if is_wanted(part)]
             once = frozenset(name for name in (tables or {}).values() if named[name.lower()] == 1)
             # WITH gives names to queries: one is certainly that of a table only if it occurs once.
             if tables and conditions and (once.issuperset(tables.values()) if has_names else once):

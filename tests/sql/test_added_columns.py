@@ -105,8 +105,8 @@ def test_scans_have_what_stands_for_the_strings(
     run = StatementRun()
     options = {}
     if how == "limited":
-        run.limits["t"] = 100
-        options = {"limit": 100} if filter is None else {}
+        run.ranges["t"] = range(5, 105)
+        options = {"limit": 100, "offset": 5} if filter is None else {}
     scan = table.scan(columns, filter, run=run, batch_size=70 if how == "small batches" else None)
     found = pa.Table.from_batches(scan.batches(), scan.schema)
     expected = dataset.scan(["text", "flag"], filter, **options).to_table()

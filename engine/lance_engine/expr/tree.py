@@ -150,6 +150,22 @@ class In(Node):
         return f"{_operand(self.operand)} IN {self.list_text()}"
 
 
+@record(eq=False)
+class SummarizedIn(In):
+    """Membership in a long list, of which the text form only has the summary; equal only to itself."""
+
+    summary: str = ""
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def list_text(self) -> str:
+        return f"({self.summary})"
+
+
 @record
 class IsNull(Node):
     """``operand IS NULL``, or ``IS NOT NULL`` when negated; never null itself."""

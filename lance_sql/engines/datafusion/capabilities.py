@@ -19,5 +19,6 @@ CAPABILITIES = Capabilities(
     backslash_escapes=True,
     reads_a_column_to_count=False,
     compares_map_keys=False,
+    parses_slowly=False,
     unknown_column_remedy='Unquoted names are converted to lower case: quote mixed-case names, as in "Name"',
 )

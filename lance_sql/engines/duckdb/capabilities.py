@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import duckdb
+
 from lance_sql.engines.capabilities import Capabilities
 
 CAPABILITIES = Capabilities(
@@ -19,5 +21,6 @@ CAPABILITIES = Capabilities(
     backslash_escapes=False,
     reads_a_column_to_count=True,
     compares_map_keys=True,
+    parses_slowly=int(duckdb.__version__.partition(".")[0]) >= 2,
     unknown_column_remedy="Column names: DESCRIBE the_table, or lance-sql inspect PATH",
 )

@@ -121,7 +121,8 @@ class DuckDBEngine(TableSession[DuckDBTable]):
         if isinstance(data, EngineData):
             data = data.within(declared_type, self._runs)
         elif isinstance(data, pa.Table):
-            data = data.cast(pa.schema([field.with_type(declared_type(field.type)) for field in data.schema]))
+            declared = pa.schema([field.with_type(declared_type(field.type)) for field in data.schema])
+            data = data if data.schema.equals(declared) else data.cast(declared)
         with self.running(self.begin()):
             self.connection.register(name, data)
         self._tables.pop(name, None)
