@@ -8,7 +8,7 @@ from pathlib import Path
 import lance
 import pyarrow as pa
 import pytest
-from lance_engine.errors import CommitConflictError, LanceError
+from lance_engine.errors import CommitConflictError, IncompatibleChangeError, LanceError
 
 import lance_sql
 
@@ -122,6 +122,28 @@ def test_a_version_of_another_writer_that_conflicts_is_named(folder):
         assert len(files(folder / "u.lance")) < len(kept)
         assert before < files(folder / "u.lance")
     assert rows(folder, "u") == [(1, 1), (2, 2), (3, 30), (4, 40), (9, 9)]
+
+
+@pytest.mark.parametrize("more", ["", "; INSERT INTO t VALUES (8, 80)"], ids=["one version", "two versions"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        "INSERT INTO t VALUES (5, 50)",
+        "UPDATE t SET v = 0 WHERE id = 1",
+        "DELETE FROM t WHERE id = 1",
+        "ALTER TABLE t DROP COLUMN v",
+    ],
+)
+def test_a_dataset_that_others_create_again_is_another_one(folder, change, more):
+    with lance_sql.connect(folder) as session, lance_sql.connect(folder) as other:
+        session.sql(f"BEGIN; {change}")
+        other.sql(f"DROP TABLE t; CREATE TABLE t AS SELECT 7::BIGINT AS id, 70::BIGINT AS v{more}")
+        before = files(folder)
+        with pytest.raises(IncompatibleChangeError, match=r"replaced the dataset.*still want"):
+            session.sql("COMMIT")
+        assert not session.in_transaction
+        assert files(folder) <= before
+    assert rows(folder) == ([(7, 70), (8, 80)] if more else [(7, 70)])
 
 
 def test_versions_are_those_of_the_first_look(folder):

@@ -29,6 +29,7 @@ from lance_engine.scan.system import ROW_ADDRESS
 from lance_engine.table.commit import Others, commit
 from lance_engine.table.deletions import deletion_path
 from lance_engine.table.rebase import TakenRows
+from lance_engine.table.replaced import check_not_replaced
 from lance_engine.table.snapshot import Snapshot
 from lance_engine.table.versions import read_version
 from lance_engine.write.fragments import data_paths, write_fragments
@@ -100,6 +101,8 @@ class StagedChanges:
         staged changes are then discarded, unless it is unknown whether the commit took place.
         """
         try:
+            if self.is_changed:  # whoever dropped the dataset removed staged files as well
+                check_not_replaced(self.base, self.base.store, self._scheme)
             composed = self._composed() if self.is_changed else None
         except BaseException:
             self.discard()

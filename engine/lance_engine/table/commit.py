@@ -31,6 +31,7 @@ from lance_engine.table.conflicts import Verdict, check
 from lance_engine.table.features import NO_TRANSACTION_FILES, check_writable
 from lance_engine.table.hint import write_hint
 from lance_engine.table.rebase import TakenRows, rebase
+from lance_engine.table.replaced import check_not_replaced
 from lance_engine.table.row_counts import check_ids, with_row_counts
 from lance_engine.table.snapshot import TRANSACTIONS, Snapshot
 from lance_engine.table.versions import (
@@ -149,6 +150,8 @@ class _Attempt:
         version, scheme = latest
         stored = self._latest(version, scheme)
         self._check_base(stored.manifest)
+        if self._read is not None:
+            check_not_replaced(self._read, self._store, scheme)
         own = self._check_conflicts(stored, scheme)
         if own is not None:
             return self._snapshot(own.manifest, own.index_section)
