@@ -21,6 +21,8 @@ _STEPS = re.compile(
 )
 #: What Python says where DataFusion combines a NULL with a condition for a dataset.
 _NULL_OPERAND = re.compile(r"unsupported operand type\(s\) for [&|]: .*\bBooleanScalar\b", re.DOTALL)
+#: What DuckDB says about a result that is read too late.
+_CLOSED = re.compile(r"Connection (?:has )?already (?:been )?closed")
 
 _COLUMN = re.compile(
     r"Referenced (?:table )?column .+? (?:was )?not found|No field named |does not have a column named"
@@ -56,6 +58,11 @@ def translated(
             "A comparison with NULL is never true, and the engine cannot combine it with other conditions",
             remedy="Leave out the comparison, or write IS NULL",
             engine=engine.name,
+        )
+    if _CLOSED.search(text):
+        return LanceError(
+            "The connection was closed before the rows were read",
+            remedy="Read them first, for example with result.arrow()",
         )
     head, *pointer = _POINTER.split(_PREFIX.sub("", text), maxsplit=1)
     message = " ".join(_PARSER_ERROR.sub(r"\1", head).partition(_CANDIDATES)[0].rstrip().split("\n"))

@@ -29,12 +29,12 @@ from lance_sql.text.tokens import Token, closing
 
 #: First words of statements that may do more with a dataset than read it.
 _OURS = {
-    "ALTER", "ANALYZE", "ATTACH", "CALL", "COMMENT", "COPY", "CREATE", "DELETE", "DESCRIBE", "DETACH", "DROP",
-    "EXPLAIN", "EXPORT", "IMPORT", "INSERT", "MERGE", "OPTIMIZE", "PRAGMA", "PREPARE", "RESET", "SET", "SHOW",
-    "SUMMARIZE", "TRUNCATE", "UPDATE", "USE", "VACUUM", "WITH",
+    "ALTER", "ANALYZE", "ATTACH", "CALL", "COMMENT", "COPY", "CREATE", "DELETE", "DESC", "DESCRIBE", "DETACH",
+    "DROP", "EXPLAIN", "EXPORT", "IMPORT", "INSERT", "MERGE", "OPTIMIZE", "PRAGMA", "PREPARE", "RESET", "SET",
+    "SHOW", "SUMMARIZE", "TRUNCATE", "UPDATE", "USE", "VACUUM", "WITH",
 }  # fmt: skip
 _REFUSED_OR_OF_THE_ENGINE = {"ANALYZE", "EXPLAIN", "EXPORT", "IMPORT", "PREPARE"}
-_NEVER_PARSED = {"ATTACH", "DESCRIBE", "DETACH", "PRAGMA", "SHOW", "USE"}
+_NEVER_PARSED = {"ATTACH", "DESC", "DESCRIBE", "DETACH", "PRAGMA", "SHOW", "USE"}
 _CHANGES = {"INSERT", "UPDATE", "DELETE", "MERGE"}
 
 
@@ -101,6 +101,8 @@ def _own(session: Session, first: str, statement: Statement) -> pa.Table | None:
                     return answered
         case "CALL":
             return upkeep.call(session, tokens, statement.original)
+        case "DESC" | "DESCRIBE":
+            return upkeep.show_columns(session, tokens)
         case "SUMMARIZE" if not session.capabilities.computes_statements:
             return session.computing().select(statement).arrow()
     return None

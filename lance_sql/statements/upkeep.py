@@ -72,7 +72,7 @@ def vacuum(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
 
 
 def show_columns(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
-    """``SHOW t`` or ``SHOW ns.t`` of a dataset, equivalent to DESCRIBE."""
+    """``DESCRIBE t``, ``SHOW t`` or ``SHOW ns.t`` of a dataset."""
     names, dots = tokens[1::2], tokens[2::2]
     if len(names) != len(dots) + 1 or any(dot.text != "." for dot in dots):
         return None
@@ -80,9 +80,17 @@ def show_columns(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
         return None
     name = ".".join(token.value for token in names)
     quoted = len(names) == 1 and names[0].kind != "word"
-    if session.catalog.open(Reference(name, name, quoted=quoted)) is None:
+    dataset = session.catalog.open(Reference(name, name, quoted=quoted))
+    if dataset is None:
         return None
-    return session.select(f"DESCRIBE {''.join(token.text for token in tokens[1:])}").arrow()
+    found = session.select(f"DESCRIBE {''.join(token.text for token in tokens[1:])}").arrow()
+    place = found.schema.get_field_index("null")
+    if place < 0:
+        return found
+    # DuckDB does not learn which columns of a dataset cannot be null.
+    fields = map(dataset.storage_schema.field, found["column_name"].to_pylist())
+    nullable = pa.array(["YES" if field.nullable else "NO" for field in fields], pa.string())
+    return found.set_column(place, found.schema.field(place), nullable)
 
 
 def show_tables(session: Session, tokens: Sequence[Token]) -> pa.Table:

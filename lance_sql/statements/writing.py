@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -16,6 +17,7 @@ from lance_sql.errors import SqlError
 from lance_sql.statements.outcome import Counter, counted
 from lance_sql.statements.session import Session
 from lance_sql.statements.types import JSON, json_columns
+from lance_sql.text.statement import Statement
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -63,9 +65,30 @@ def write_query(
         raise SqlError(f"Unknown mode {mode}", remedy="Choose from create, append, overwrite")
     counter = Counter()
     as_json = json_columns(session, query, params)
-    rows = _declared(counter.through(session.select(query, params).reader()), as_json)
+    selected = session.select(query, params).reader()
+    rows = _declared(counter.through(_without_qualifiers(selected, query)), as_json)
     write_rows(session, rows, location, cast(Mode, mode), options)
     return counted(counter.rows)
+
+
+def _without_qualifiers(rows: pa.RecordBatchReader, query: str) -> pa.RecordBatchReader:
+    """The rows under names without those of tables: DataFusion calls a column ``t.id + Int64(1)``.
+
+    Columns of datasets have no dots in their names. Names that the query gives are kept, and refused later.
+    """
+    if not any("." in name for name in rows.schema.names):
+        return rows
+    words = {token.value for token in Statement(query).tokens if token.kind in ("word", "quoted", "string")}
+    qualifier = re.compile(
+        "|".join(rf"(?<!\w){re.escape(word)}\." for word in sorted(words, key=len, reverse=True))
+    )
+    schema = pa.schema(
+        [
+            field if field.name in words else field.with_name(qualifier.sub("", field.name))
+            for field in rows.schema
+        ]
+    )
+    return pa.RecordBatchReader.from_batches(schema, (batch.rename_columns(schema.names) for batch in rows))
 
 
 def _declared(rows: pa.RecordBatchReader, as_json: Collection[str]) -> pa.RecordBatchReader:

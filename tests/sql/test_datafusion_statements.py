@@ -152,3 +152,28 @@ def test_errors_leave_out_the_steps_of_the_planner(tmp_path: Path, text: str, me
     session = lance_sql.connect(tmp_path, engine="datafusion")
     with session, pytest.raises(LanceError, match=message):
         session.sql(text).fetchall()
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("SELECT id + 1 FROM t", ["id + Int64(1)"]),
+        ("SELECT id + 1, max(a.name) FROM '{path}' AS a GROUP BY 1", ["id + Int64(1)", "max(name)"]),
+        ("SELECT id + 1, id AS x FROM '{path}'", ["id + Int64(1)", "x"]),
+        ('SELECT t.id + "A b".id FROM t JOIN t AS "A b" ON t.id = "A b".id', ["id + id"]),
+    ],
+)
+def test_names_of_new_columns_do_not_name_tables(tmp_path, query, names):
+    lance_sql.write({"id": [1, 2], "name": ["a", "b"]}, tmp_path / "t.lance")
+    with lance_sql.connect(tmp_path, engine="datafusion") as session:
+        session.sql(f"CREATE TABLE new AS {query.format(path=tmp_path / 't.lance')}")
+        assert lance_sql.open(tmp_path / "new.lance").schema.names == names
+
+
+@pytest.mark.parametrize("query", ['SELECT id AS "t.x" FROM t', "SELECT id + 1.5 FROM t"])
+def test_other_dots_in_names_are_refused(tmp_path, query):
+    lance_sql.write({"id": [1, 2]}, tmp_path / "t.lance")
+    with lance_sql.connect(tmp_path, engine="datafusion") as session:
+        with pytest.raises(lance_sql.LanceError, match="contains a dot"):
+            session.sql(f"CREATE TABLE new AS {query}")
+        assert session.tables() == ["t"]

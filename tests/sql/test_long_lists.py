@@ -10,6 +10,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
+from engine_versions import needs_duckdb_2
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -119,6 +120,7 @@ def con(folder: Path) -> Connection:
     return lance_sql.connect(folder)
 
 
+@needs_duckdb_2
 @pytest.mark.parametrize("query", SHORTENED)
 def test_lists_are_not_parsed_by_the_engine(
     query: str, con: Connection, plain: Callable[[str], list[tuple[object, ...]]]
@@ -145,6 +147,7 @@ def test_datafusion_gets_the_lists(folder: Path, plain: Callable[[str], list[tup
     assert con.sql(text).fetchall() == plain(text)
 
 
+@needs_duckdb_2
 def test_scans_decode_the_rows_with_the_constants(con: Connection) -> None:
     result = con.sql(f"SELECT large, real FROM t WHERE number IN {LISTS['ints']}")
     rows = result.arrow().num_rows

@@ -231,3 +231,14 @@ def test_columns_as_numpy_arrays(connection):
     assert found["c"].tolist() == ["x", None]
     assert found["d"].tolist() == [None, True]
     assert found["d"].dtype == bool
+
+
+def test_a_result_of_a_closed_session_has_an_error_of_ours(tmp_path):
+    lance_sql.write({"id": [1, 2]}, tmp_path / "t.lance")
+    with lance_sql.connect(tmp_path) as con:
+        unread, read = con.sql("SELECT id FROM t"), con.sql("SELECT id + 1 FROM t")
+        assert read.fetchone() == (2,)
+    assert read.fetchall() == [(3,)]
+    for look in (unread.fetchall, unread.arrow, unread.reader, unread.df, lambda: list(unread)):
+        with pytest.raises(lance_sql.LanceError, match="The connection was closed before the rows were read"):
+            look()

@@ -124,3 +124,13 @@ def test_all_statements_agree_in_a_session(
     session.sql("USE ns")
     assert ("u",) in session.sql("SHOW TABLES FROM main").fetchall()
     assert session.sql("SHOW TABLES").fetchall() == session.sql("SHOW TABLES FROM main").fetchall()
+
+
+@pytest.mark.parametrize(
+    "statement", ["DESCRIBE t", "desc t;", "SHOW t", "DESCRIBE '{path}'", 'DESCRIBE "t"']
+)
+def test_columns_that_cannot_be_null(tmp_path, engine, statement):
+    with lance_sql.connect(tmp_path, engine=engine) as session:
+        session.sql("CREATE TABLE t (id INT NOT NULL, name VARCHAR, other INT NOT NULL)")
+        rows = session.sql(statement.format(path=tmp_path / "t.lance")).fetchall()
+    assert [(row[0], row[2]) for row in rows] == [("id", "NO"), ("name", "YES"), ("other", "NO")]
