@@ -73,7 +73,7 @@ class Attached:
 
     def use(self, parts: Sequence[str]) -> bool:
         """Set the default namespace or schema; False if `parts` does not name one."""
-        found = self._schema(parts)
+        found = self._schema(parts) or self._schema_of_current(parts)
         if found is None:
             return False
         name, schema = found
@@ -93,6 +93,13 @@ class Attached:
             return None
         return name, parts[1] if len(parts) == 2 else MAIN
 
+    def _schema_of_current(self, parts: Sequence[str]) -> tuple[str, str] | None:
+        """As for CREATE SCHEMA: those of a session without USE are the engine's."""
+        if self.current is None or self.current[0] == SESSION or len(parts) != 1:
+            return None
+        known = named(parts[0], self._namespaces[self.current[0]].schemas())
+        return None if known is None else (self.current[0], known)
+
     def schema(self, parts: Sequence[str]) -> tuple[str, Namespace, str] | None:
         """The namespace, its name and the schema for ``ns.s``, or for ``s`` in the default namespace."""
         if len(parts) == 1 and self.current is not None and self.current[0] != SESSION:
@@ -111,7 +118,8 @@ class Attached:
             namespace = self._namespaces[space]
             if len(parts) == 2:
                 return namespace, MAIN, parts[1]
-            return namespace, parts[1], ".".join(parts[2:])
+            end = _end_of_schema(namespace, parts) if len(parts) > 3 else 2
+            return namespace, ".".join(parts[1:end]), ".".join(parts[end:])
         if self.current is None:
             return None
         namespace = self._namespaces[self.current[0]]
@@ -155,3 +163,10 @@ class Attached:
         for catalog, namespace in self._namespaces.items():
             for schema in namespace.schemas():
                 yield catalog, schema
+
+
+def _end_of_schema(namespace: Namespace, parts: Sequence[str]) -> int:
+    """Where the table begins in ``ns.s.t``: the schema and the table may have dots in their names."""
+    schemas = namespace.schemas()
+    ends = range(len(parts) - 1, 2, -1)
+    return next((end for end in ends if named(".".join(parts[1:end]), schemas) is not None), 2)

@@ -37,6 +37,7 @@ from lance_sql.text.explained import explained_query
 from lance_sql.text.script import statements
 from lance_sql.text.shown import ALL_TABLES, names_query, shown_within, with_shown
 from lance_sql.text.statement import Statement
+from lance_sql.text.tokens import spellings
 
 if TYPE_CHECKING:
     from lance_engine.plan_picture import PlanPicture
@@ -210,7 +211,7 @@ class Connection:
 
     def known_to_engine(self) -> set[str]:
         """The names under which datasets and their metadata are registered with the engine."""
-        return self._planner.names()
+        return {spelling for name in self._planner.names() for spelling in spellings(name)}
 
     def databases(self) -> list[str]:
         """The names of the databases of the engine."""

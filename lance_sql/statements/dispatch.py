@@ -81,7 +81,7 @@ def _own(session: Session, first: str, statement: Statement) -> pa.Table | None:
         case "DETACH":
             return namespaces.detach(session, tokens)
         case "USE":
-            return namespaces.use(session, tokens)
+            return namespaces.use(session, statement)
         case "CREATE" if any(token.upper == "SECRET" for token in tokens[1:5]):
             return secrets.create_secret(session, tokens, statement.original)
         case "DROP" if any(token.upper == "SECRET" for token in tokens[1:3]):

@@ -15,9 +15,12 @@ from lance_sql.errors import SqlError
 from lance_sql.statements.outcome import done
 from lance_sql.statements.session import Session
 from lance_sql.statements.transactions import refuse_in_transaction
+from lance_sql.text.statement import Statement
 from lance_sql.text.tokens import Token, arguments, closing
 
 _USAGE = "Write ATTACH 'directory' AS name (TYPE LANCE)"
+
+_LISTED = "SHOW DATABASES lists the catalogs; ATTACH adds one"
 
 _NAMES = ("word", "quoted")
 
@@ -84,17 +87,26 @@ def detach(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
     """``DETACH [DATABASE] [IF EXISTS] name``; None for databases attached to the engine."""
     refuse_in_transaction(session, "DETACH")
     name = tokens[-1].value if len(tokens) > 1 else ""
-    return done() if session.catalog.attached.detach(name) else None
+    if session.catalog.attached.detach(name):
+        return done()
+    if session.capabilities.computes_statements:
+        return None
+    if [token.upper for token in tokens[-3:-1]] == ["IF", "EXISTS"]:
+        return done()
+    raise SqlError(f"No catalog is attached as {name!r}", remedy=_LISTED)
 
 
-def use(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
-    """``USE name`` and ``USE name.schema``; None for the engine's own databases, which become the default."""
+def use(session: Session, statement: Statement) -> pa.Table:
+    """``USE name`` and ``USE name.schema``, also with databases and schemas of the engine."""
     attached = session.catalog.attached
-    parts = [token.value for token in tokens[1:] if token.kind in _NAMES]
+    parts = [token.value for token in statement.tokens[1:] if token.kind in _NAMES]
     if parts and attached.use(parts):
         return done()
+    if not session.capabilities.computes_statements:
+        raise SqlError(f"No catalog or schema is named {'.'.join(parts)!r}", remedy=_LISTED)
+    session.select(statement).arrow()  # if the engine has no such name, the default stays as it is
     attached.leave()
-    return None
+    return done()
 
 
 def schema(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
@@ -155,7 +167,7 @@ def show(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
         if tables is None:
             raise SqlError(
                 f"No catalog or schema is named {'.'.join(parts)!r}",
-                remedy="SHOW DATABASES lists the catalogs; ATTACH adds one",
+                remedy=_LISTED,
             )
         return pa.table({"name": pa.array(tables, pa.string())})
     return None

@@ -10,6 +10,7 @@ from lance_engine.errors import LanceError
 from namespace_server import namespace_server
 
 import lance_sql
+from lance_sql.errors import SqlError
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
@@ -142,3 +143,67 @@ def test_schemas_whose_folders_have_other_files_are_kept(tmp_path: Path) -> None
         (tmp_path / "s" / "notes.txt").unlink()
         con.sql("DROP SCHEMA lance.s")
     assert not (tmp_path / "s").exists()
+
+
+@pytest.fixture
+def spaces(tmp_path, engine):
+    """Two tables `t` of one row each: 1 in the directory of the session, 2 in the attached directory."""
+    for number, folder in enumerate((tmp_path / "own", tmp_path / "lake"), 1):
+        lance_sql.write(pa.table({"a": [number]}), folder / "t.lance")
+    with lance_sql.connect(tmp_path / "own", engine) as session:
+        session.sql(f"ATTACH '{tmp_path}/lake' AS \"My lake\" (TYPE LANCE)")
+        yield session
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
+def test_a_use_that_fails_keeps_the_default(spaces):
+    spaces.sql('USE "My lake"')
+    for name in ("nosuch", "nosuch.s", "lance.nosuch"):
+        with pytest.raises(SqlError, match=r"nosuch.*(found|CREATE SCHEMA|SHOW DATABASES)"):
+            spaces.sql(f"USE {name}")
+        assert spaces.sql("SELECT a FROM t").fetchone() == (2,)
+    spaces.sql("USE lance")
+    assert spaces.sql("SELECT a FROM t").fetchone() == (1,)
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
+def test_schemas_of_the_default_namespace_can_be_used_by_name(spaces):
+    spaces.sql('USE "My lake"; CREATE SCHEMA s; USE S; CREATE TABLE u AS SELECT 5 AS b')
+    assert spaces.sql('SELECT b FROM "my lake".s.u').fetchone() == (5,)
+    spaces.sql("USE main")
+    assert spaces.sql("SELECT a FROM t").fetchone() == (2,)
+
+
+@pytest.mark.parametrize("engine", ["duckdb"])
+def test_databases_of_the_engine_can_be_used_after_namespaces(spaces):
+    spaces.sql(
+        'CREATE SCHEMA memory.m; CREATE TABLE memory.m.v AS SELECT 7 AS c; USE "My lake"; USE memory.m'
+    )
+    assert spaces.sql("SELECT v.c, t.a FROM v, t").fetchone() == (7, 1)
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
+def test_detaching_what_is_not_attached(spaces):
+    spaces.sql('DETACH "my LAKE"; DETACH IF EXISTS "My lake"; DETACH DATABASE IF EXISTS nosuch')
+    with pytest.raises(SqlError, match="My lake") as caught:
+        spaces.sql('DETACH "My lake"')
+    assert "Unsupported" not in str(caught.value)
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
+def test_schemas_and_tables_with_dots_and_spaces_in_their_names(spaces):
+    name = '"My lake"."a.b"."x y.z"'
+    spaces.sql(f'CREATE SCHEMA "My lake"."a.b"; CREATE TABLE {name} AS SELECT 1 AS "q r"')
+    spaces.sql(f"INSERT INTO {name} VALUES (2)")
+    assert spaces.sql(f'SELECT sum("q r") FROM {name}').fetchone() == (3,)
+    assert spaces.sql("SHOW TABLES").fetchall() == [("t",)]
+    spaces.sql(f'DROP TABLE {name}; DROP SCHEMA "My lake"."a.b"')
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
+def test_names_written_in_other_cases_are_no_tables_of_the_engine(spaces):
+    spaces.sql('SELECT * FROM "My lake".t AS x JOIN T AS y USING (a)').fetchall()
+    assert ("t",) in spaces.sql("SELECT table_name FROM INFORMATION_SCHEMA.Tables").fetchall()
+    assert spaces.sql("SHOW TABLES").fetchall() == [("t",)]
+    found = [(row[0], row[2]) for row in spaces.sql("SHOW ALL TABLES").fetchall()]
+    assert sorted(found) == [("My lake", "t"), ("lance", "t")]
