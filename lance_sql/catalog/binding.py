@@ -86,8 +86,7 @@ class Binding:
                 self._registry.unregister(name)
         if self.may_have_views and any(ref.name not in found for ref in statement.references):
             # A name may refer to a view, which reads the newest versions as well.
-            reads = any(ref.name not in found and _may_be_view(ref) for ref in statement.references)
-            self._renew_others(found, reads=reads)
+            self._renew_others(found)
         listed = self._list(statement)
         return Bound(statement.text({*found, *listed}, self._numbers_parameters), found)
 
@@ -125,15 +124,12 @@ class Binding:
         self._known[name] = _Known(reference, dataset, system_columns)
         self._unsettled.discard(name)
 
-    def _renew_others(self, found: Collection[str], *, reads: bool) -> None:
-        """Register the newest versions of known datasets that the statement does not name.
-
-        `reads`: it may read them.
-        """
+    def _renew_others(self, found: Collection[str]) -> None:
+        """Register the newest versions of known datasets that the statement does not name."""
         for name, known in list(self._known.items()):
             if name not in found:
                 try:
-                    dataset = self.catalog.open(known.reference, reads=reads)
+                    dataset = self.catalog.open(known.reference)
                 except (DatasetNotFoundError, VersionNotFoundError):
                     dataset = None
                 if dataset is None:  # deleted meanwhile: views of it, and names in another case, are errors
@@ -158,8 +154,3 @@ class Binding:
         """`name` is about to be redefined."""
         if self._known.pop(name, None) is not None:
             self._before_change()
-
-
-def _may_be_view(reference: Reference) -> bool:
-    is_word = not reference.quoted and reference.name.upper() == "VALUES"
-    return reference.certain and not is_word

@@ -203,12 +203,9 @@ class Catalog:
         found = ((reference.name, self._find(reference, known)) for reference in statement.references)
         return {name: dataset for name, dataset in found if dataset is not None}
 
-    def open(self, reference: Reference, *, reads: bool = True) -> SqlDataset | None:
-        """The dataset that `reference` names; None if it is not a dataset. Errors as in `resolve`.
-
-        `reads`: a statement may read its rows.
-        """
-        return self._find(reference, self._names(), reads=reads)
+    def open(self, reference: Reference) -> SqlDataset | None:
+        """The dataset that `reference` names; None if it is not a dataset. Errors as in `resolve`."""
+        return self._find(reference, self._names())
 
     def open_to_change(self, reference: Reference) -> SqlDataset | None:
         """The newest version of the dataset that `reference` names; None if it is not a dataset.
@@ -246,14 +243,12 @@ class Catalog:
             self._tables = _Tables(*listed)
         return self._tables
 
-    def _find(
-        self, reference: Reference, names: tuple[_Names, _Tables | None], *, reads: bool = True
-    ) -> SqlDataset | None:
+    def _find(self, reference: Reference, names: tuple[_Names, _Tables | None]) -> SqlDataset | None:
         if _is_other_word(reference, *names):
             return None
         found = self._found(reference, names)
         # Other words in the statement may be the same as dataset names.
-        if found is not None and reference.certain and reads and self.transaction is not None:
+        if found is not None and reference.certain and self.transaction is not None:
             self.transaction.met(found)
         return found
 

@@ -21,7 +21,7 @@ _STEPS = re.compile(
 )
 #: What Python says where DataFusion combines a NULL with a condition for a dataset.
 _NULL_OPERAND = re.compile(r"unsupported operand type\(s\) for [&|]: .*\bBooleanScalar\b", re.DOTALL)
-#: What DuckDB says about a result that is read too late.
+#: DuckDB's message for a result that is read too late.
 _CLOSED = re.compile(r"Connection (?:has )?already (?:been )?closed")
 
 _COLUMN = re.compile(

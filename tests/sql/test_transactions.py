@@ -146,26 +146,6 @@ def test_a_dataset_that_others_create_again_is_another_one(folder, change, more)
     assert rows(folder) == ([(7, 70), (8, 80)] if more else [(7, 70)])
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize(
-    "change",
-    [
-        "INSERT INTO t VALUES (5, 50)",
-        "DELETE FROM t WHERE id = 4",
-        "UPDATE t SET v = v + 1, id = abs(id) WHERE id = 4",
-        "MERGE INTO t USING (VALUES (4, 5)) s(k, w) ON t.id = s.k WHEN MATCHED THEN UPDATE SET v = s.w",
-    ],
-)
-def test_queries_before_a_transaction_are_no_reads_of_it(folder, engine, change):
-    with lance_sql.connect(folder, engine) as session, lance_sql.connect(folder) as other:
-        session.sql("SELECT * FROM t").fetchall()
-        session.sql(f"BEGIN; {change}")
-        other.sql("DELETE FROM t WHERE id = 1")
-        session.sql("COMMIT")
-    left = {"INSERT": [2, 3, 4, 5], "DELETE": [2, 3]}
-    assert [row[0] for row in rows(folder)] == left.get(change.split()[0], [2, 3, 4])
-
-
 def test_views_read_their_tables_in_a_transaction(folder):
     with lance_sql.connect(folder) as session, lance_sql.connect(folder) as other:
         session.sql("CREATE VIEW firsts AS SELECT min(id) AS id, 7 AS v FROM t")
