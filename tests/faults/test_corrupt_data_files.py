@@ -92,6 +92,14 @@ def test_unknown_page_encoding() -> None:
     check_fault(page, UnsupportedFeatureError, "encodings23")
 
 
+@pytest.mark.parametrize("outer", ["lz4", "zstd"])
+@pytest.mark.parametrize("inner", ["lz4", "zstd"])
+def test_values_that_are_compressed_twice(outer: str, inner: str) -> None:
+    """No writer does this. Expanding one while reading the other read memory that had been freed."""
+    twice = handmade.general(handmade.general(handmade.flat(NUMBERS), inner), outer)
+    check_fault(page_of(twice), UnsupportedFeatureError, "compressed twice")
+
+
 def test_unknown_layout() -> None:
     page = plain_page()
     page.layout = pb.PageLayout(sparse_layout=pb.SparseLayout())

@@ -22,7 +22,7 @@ struct Compressive {
 };
 
 // Numbers of the alternatives of CompressiveEncoding that are required or forbidden for others.
-enum : uint64_t { kFlat = 1, kVariable = 2, kConstant = 3, kFixedSizeList = 11 };
+enum : uint64_t { kFlat = 1, kVariable = 2, kConstant = 3, kGeneral = 10, kFixedSizeList = 11 };
 
 Message::Alternative alternative_of(const Message& encoding);
 const Compressive& known(const Message::Alternative& alternative);
@@ -252,7 +252,11 @@ std::string describe_general(const Message& body, unsigned depth) {
 
 ValueDecoderPtr general_values(const Message& body, unsigned depth) {
   Compression scheme = scheme_of(body);
-  return make_general(scheme, values(body.message(3), depth));
+  const Message encoding = body.message(3);
+  ValueDecoderPtr inner = values(encoding, depth);
+  // Both would be expanded into the same memory, one while the other is read.
+  if (alternative_of(encoding).number == kGeneral) unsupported("values that are compressed twice");
+  return make_general(scheme, std::move(inner));
 }
 
 BlockDecoderPtr general_block(const Message& body, unsigned depth) {
