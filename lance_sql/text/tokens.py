@@ -117,7 +117,8 @@ def table_positions(tokens: list[Token]) -> set[int]:
             # Parentheses in place of a table contain a query or a join; other parentheses contain values.
             clauses.append(expected)
             continue
-        if expected and word not in _TABLE_PREFIXES:
+        begins_query = word in NAMED_TABLE and _begins_query(tokens, position)
+        if expected and word not in _TABLE_PREFIXES and not begins_query:
             found.add(position)
             expected = False
         if token.text in (")", "]", "}"):
@@ -125,13 +126,26 @@ def table_positions(tokens: list[Token]) -> set[int]:
         elif word in ("FROM", "JOIN"):
             if position == 0 or tokens[position - 1].upper != "DISTINCT":  # IS DISTINCT FROM a value
                 clauses[-1] = expected = True
-        elif word in ("DESCRIBE", "SUMMARIZE") or (word in NAMED_TABLE and position == 0):
+        elif word in ("DESCRIBE", "SUMMARIZE") or begins_query:
             expected = tokens[position + 1 : position + 2] != [] and tokens[position + 1].upper != "FROM"
         elif token.text == ",":
             expected = clauses[-1]
         elif word in _AFTER_FROM:
             clauses[-1] = False
     return found
+
+
+def _begins_query(tokens: list[Token], position: int) -> bool:
+    """Whether a keyword is the first of a statement, or of a PIVOT in brackets."""
+    if position == 0:
+        return True
+    following = tokens[position + 1 : position + 2]
+    return (
+        tokens[position].upper in ("PIVOT", "UNPIVOT")
+        and tokens[position - 1].text == "("
+        and bool(following)
+        and following[0].kind in ("word", "quoted", "string")
+    )
 
 
 #: Keywords that start a statement, and are followed by a table without an alias.

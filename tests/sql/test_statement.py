@@ -40,6 +40,9 @@ def choice(text: str) -> VersionChoice:
         ("SELECT * FROM lance_scan('a.lance', version := 2)", [("a.lance", 2)]),
         ("SELECT * FROM sales AT (VERSION => 3)", [("sales", 3)]),
         ("DESCRIBE 'a.lance'", [("a.lance", None)]),
+        ("SELECT * FROM (PIVOT 'a.lance' ON k USING count(*))", [("a.lance", None)]),
+        ("WITH p AS (UNPIVOT a ON k, l) SELECT * FROM p", [("a", None), ("p", None)]),
+        ("SELECT sum(pivot), (unpivot), (pivot + no) FROM a", [("a", None)]),
         (
             "SELECT 'no', 'no' FROM a, 'b.lance' x, lance_scan('c.lance') WHERE y IN ('no', 'no')",
             [("a", None), ("b.lance", None), ("c.lance", None)],

@@ -197,6 +197,19 @@ def test_what_queries_read_counts_if_asked(folder, isolation):
     assert rows(folder)[0] == (1, 100 if isolation == "snapshot" else 10)
 
 
+@pytest.mark.parametrize(
+    "read",
+    ["(PIVOT t ON id USING sum(v))", "(UNPIVOT t ON id, v)", "(FROM t)", "x: t", "(SELECT 1 FROM t)"],
+)
+def test_changes_count_what_they_read(folder, read):
+    change = f"BEGIN; INSERT INTO t SELECT count(*) + {{}}, 0 FROM {read}"
+    with lance_sql.connect(folder) as session, lance_sql.connect(folder) as other:
+        session.sql(change.format(100))
+        other.sql(change.format(200) + "; COMMIT")
+        with pytest.raises(CommitConflictError, match="read rows that another writer changed in version 2"):
+            session.sql("COMMIT")
+
+
 def test_tables_of_duckdb_take_part(folder):
     with lance_sql.connect(folder) as session:
         session.sql("CREATE TEMP TABLE done (id INT PRIMARY KEY)")
