@@ -37,8 +37,9 @@ def session(numbers, engine):
 
 def assert_little_was_read(result):
     time.sleep(0.2)  # what goes on decoding would be counted
-    assert result.metrics["rows_read"] < ROWS // 2
-    assert result.metrics["bytes_read"] < 4 * ROWS
+    # The first batch of DuckDB's streams has 1,000,000 rows, and its threads are ahead of it.
+    assert result.metrics["rows_read"] < ROWS * 2 // 3
+    assert result.metrics["bytes_read"] < ROWS * 2 // 3 * 8
 
 
 def test_limit(session):
