@@ -223,6 +223,10 @@ class Catalog:
         """Reads in this block determine what a statement changes."""
         return nullcontext() if self.transaction is None else self.transaction.changing()
 
+    def without_reads(self) -> AbstractContextManager[None]:
+        """Statements in this block consist of constants."""
+        return nullcontext() if self.transaction is None else self.transaction.without_reads()
+
     def looked_for(self, dataset: SqlDataset, matches: Matches) -> None:
         """A statement changed the rows of `dataset` selected by `matches`."""
         if self.transaction is not None:

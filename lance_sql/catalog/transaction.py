@@ -44,6 +44,7 @@ class Transaction:
     def __init__(self, *, serializable: bool = False) -> None:
         self._serializable = serializable
         self._changing = False
+        self._constants = False
         #: by location
         self._seen: dict[str, SqlDataset] = {}
         self._staged: dict[str, StagedChanges] = {}
@@ -86,8 +87,19 @@ class Transaction:
         finally:
             self._changing = before
 
+    @contextmanager
+    def without_reads(self) -> Iterator[None]:
+        """Statements in this block consist of constants: they read no dataset, also if one is renewed for views."""
+        self._constants = True
+        try:
+            yield
+        finally:
+            self._constants = False
+
     def met(self, dataset: SqlDataset) -> None:
         """A statement reads any rows of `dataset`: this matters if another writer creates a newer version."""
+        if self._constants:
+            return
         uri = dataset.uri
         is_newest = dataset is self._views.get(uri) or dataset is self._seen.get(uri)
         if is_newest and (self._changing or self._serializable):

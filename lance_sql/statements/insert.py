@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -49,21 +50,36 @@ def insert(session: Session, statement: exp.Insert, params: Parameters) -> pa.Ta
         rows = default_row(session, schema)
     else:
         values = statement.expression if isinstance(statement.expression, exp.Values) else None
-        rows = fitted_query(
-            session if values is None else session.computing(),
-            _query(statement, schema, columns),
-            schema,
-            columns,
-            by_name=bool(statement.args.get("by_name")),
-            params=params,
-            width=None if values is None else len(values.expressions[0].expressions),
-        )
+        query = _query(statement, schema, columns)
+        with session.catalog.without_reads() if _is_constant(session, values) else nullcontext():
+            rows = fitted_query(
+                session if values is None else session.computing(),
+                query,
+                schema,
+                columns,
+                by_name=bool(statement.args.get("by_name")),
+                params=params,
+                width=None if values is None else len(values.expressions[0].expressions),
+            )
     counter = Counter(keep=returning is not None)
     append(session, dataset, counter.through(rows))
     if returning is None:
         return counted(counter.rows)
     table_rows = pa.Table.from_batches(counter.batches, schema=schema)
     return returned(session, returning, table_rows, name_of(table))
+
+
+def _is_constant(session: Session, values: exp.Values | None) -> bool:
+    """Whether an open transaction can ignore what VALUES read: no table, and no view or macro of any name."""
+    from sqlglot import exp
+
+    if values is None or session.catalog.transaction is None:
+        return False
+    constants = {
+        exp.Boolean, exp.Cast, exp.DataType, exp.DataTypeParam, exp.Literal, exp.Neg, exp.Null, exp.Parameter,
+        exp.Paren, exp.Placeholder, exp.Tuple, exp.Values,
+    }  # fmt: skip
+    return all(type(node) in constants for node in values.walk())
 
 
 def append(session: Session, dataset: SqlDataset, rows: pa.RecordBatchReader) -> None:

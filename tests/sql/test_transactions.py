@@ -146,6 +146,31 @@ def test_a_dataset_that_others_create_again_is_another_one(folder, change, more)
     assert rows(folder) == ([(7, 70), (8, 80)] if more else [(7, 70)])
 
 
+@pytest.mark.parametrize("isolation", ["snapshot", "serializable"])
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("change", ["INSERT INTO t VALUES (5, 50), (-6, NULL)", "DELETE FROM t WHERE id = 4"])
+def test_queries_before_a_transaction_are_no_reads_of_it(folder, engine, change, isolation):
+    with lance_sql.connect(folder, engine) as session, lance_sql.connect(folder) as other:
+        session.sql(f"SET lance_isolation = '{isolation}'")
+        session.sql("SELECT * FROM t").fetchall()
+        session.sql(f"BEGIN; {change}")
+        other.sql("DELETE FROM t WHERE id = 1")
+        session.sql("COMMIT")
+    assert [row[0] for row in rows(folder)] == ([-6, 2, 3, 4, 5] if change.startswith("INSERT") else [2, 3])
+
+
+@pytest.mark.parametrize("value", ["least_id()", "(SELECT min(id) FROM t)", "(SELECT id FROM firsts)"])
+def test_values_that_are_computed_from_tables_are_reads(folder, value):
+    with lance_sql.connect(folder) as session, lance_sql.connect(folder) as other:
+        session.sql("CREATE VIEW firsts AS SELECT min(id) AS id FROM t")
+        session.sql("CREATE MACRO least_id() AS (SELECT min(id) FROM t)")
+        session.sql(f"SELECT {value}").fetchall()
+        session.sql(f"BEGIN; INSERT INTO t VALUES ({value}, 50)")
+        other.sql("DELETE FROM t WHERE id = 1")
+        with pytest.raises(CommitConflictError):
+            session.sql("COMMIT")
+
+
 def test_views_read_their_tables_in_a_transaction(folder):
     with lance_sql.connect(folder) as session, lance_sql.connect(folder) as other:
         session.sql("CREATE VIEW firsts AS SELECT min(id) AS id, 7 AS v FROM t")
