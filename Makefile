@@ -83,7 +83,8 @@ test-datafusion: $(STAMPS)/dev  ## The DataFusion tests on the two major version
 # Each older version is in its own folder, which precedes .venv in the import path.
 MATRIX := duckdb~=1.4.0 duckdb~=1.5.0 datafusion~=53.0 datafusion~=54.0 pyarrow~=20.0
 MATRIX_TESTS := tests/sql/test_names.py tests/sql/test_results.py tests/sql/test_statement_scripts.py tests/sql/test_transactions.py \
-  tests/sql/test_namespaces.py tests/sql/test_own_connections.py tests/sql/test_dbapi.py tests/sql/test_dataset_face.py
+  tests/sql/test_namespaces.py tests/sql/test_own_connections.py tests/sql/test_dbapi.py tests/sql/test_dataset_face.py \
+  tests/sql/test_limits.py tests/sql/test_long_lists.py tests/sql/test_show_tables.py
 
 test-matrix: $(STAMPS)/dev  ## The SQL tests on older versions of DuckDB, DataFusion and pyarrow
 	@for wanted in $(MATRIX); do \

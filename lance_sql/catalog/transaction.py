@@ -89,7 +89,7 @@ class Transaction:
 
     @contextmanager
     def without_reads(self) -> Iterator[None]:
-        """Statements in this block consist of constants: they read no dataset, also if one is renewed for views."""
+        """Statements in this block consist of constants, so they read no dataset."""
         self._constants = True
         try:
             yield
