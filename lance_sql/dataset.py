@@ -1,4 +1,4 @@
-"""The public dataset class: a `pyarrow.dataset.Dataset` with the operations of the engine."""
+"""The public dataset class: the operations of the engine, rows by position, data frames and display."""
 
 from __future__ import annotations
 
@@ -8,15 +8,11 @@ import os
 import sys
 import types
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.dataset as pads
 from lance_engine.errors import (
     InvalidArgumentError,
-    LanceError,
     PositionOutOfRangeError,
     UnsupportedFeatureError,
 )
@@ -24,12 +20,12 @@ from lance_engine.legible import legible_line, without_secrets
 from lance_engine.logical_types import with_extensions
 from lance_engine.python_values import python_rows
 from lance_engine.scan.paths import column_names
-from pyarrow.fs import LocalFileSystem
 
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.display.amounts import counted
 from lance_sql.display.frames import to_pandas, to_polars
-from lance_sql.engines.partitions import Partition, TableScanner, partitions
+from lance_sql.engines.duckdb.source import DuckDBSource
+from lance_sql.engines.partitions import TableScanner
 from lance_sql.engines.table import EngineTable
 from lance_sql.other_names import DATASET, SCAN_OPTIONS, no_attribute
 
@@ -37,14 +33,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
     import polars as pl
+    import pyarrow.compute as pc
 
-try:
-    from duckdb._sources import ArrowScanSource
-except ImportError:  # DuckDB is missing or of another major version: it then uses the pyarrow interface
-    ArrowScanSource = object
-
-#: The file name in the error when native pyarrow code tries to read the dataset.
-_NOT_NATIVE = "a Lance dataset, which pyarrow cannot scan directly: use to_table(), scan() or lance_sql.sql()"
+    from lance_sql.arrow_dataset import ArrowDataset
 
 #: Options of pyarrow's scans that do not change which rows they return.
 _PYARROW_OPTIONS = (
@@ -53,23 +44,17 @@ _PYARROW_OPTIONS = (
 )
 
 
-class Dataset(SqlDataset, pads.UnionDataset, ArrowScanSource):  # type: ignore[misc]
+class Dataset(SqlDataset, DuckDBSource):
     """One version of a Lance dataset; immutable, cheap to open, picklable by location and version.
 
     `scan`, `take`, `count_rows` and `splits` are methods of the Lance engine. `take` takes **row ids** (the
-    ``_rowid`` column), unlike pyarrow's, which takes positions. Use `take_positions`, ``ds[5]``, ``ds[[1,
-    2]]`` or ``ds[10:20]`` to read rows by position; ``len(ds)`` is the number of rows. Filters follow SQL
-    semantics: a comparison with null selects no row; see `docs/filters.md`.
+    ``_rowid`` column), not positions. Use `take_positions`, ``ds[5]``, ``ds[[1, 2]]`` or ``ds[10:20]`` to
+    read rows by position; ``len(ds)`` is the number of rows. Filters follow SQL semantics: a comparison with
+    null selects no row; see `docs/filters.md`.
 
-    The other methods implement the `pyarrow.dataset.Dataset` interface, so that DuckDB, DataFusion, Polars,
-    Ibis and pandas can read it, and DuckDB's scan source protocol (`rows`, `accepts`, `stream`), which gives
-    the row count to DuckDB's optimizer. The native part of the base class is a union over one file that does
-    not exist: a pyarrow operation that is implemented in C++ and bypasses the methods below fails with a
-    clear message instead of crashing.
+    It exports an Arrow stream, which DuckDB, Polars, pandas and other libraries read. For those that expect a
+    `pyarrow.dataset.Dataset`, use `to_arrow_dataset`.
     """
-
-    #: DuckDB may keep the schema
-    schema_is_stable = True
 
     def __init__(self, snapshot: Any) -> None:
         if isinstance(snapshot, str | os.PathLike):
@@ -77,11 +62,9 @@ class Dataset(SqlDataset, pads.UnionDataset, ArrowScanSource):  # type: ignore[m
                 "Dataset() does not open datasets", remedy=f"Use lance_sql.open({os.fspath(snapshot)!r})"
             )
         SqlDataset.__init__(self, snapshot)
-        schema = with_extensions(self.storage_schema)
-        file_format, filesystem = pads.IpcFileFormat(), LocalFileSystem()
-        missing = file_format.make_fragment(_NOT_NATIVE, filesystem=filesystem)
-        native = pads.FileSystemDataset([missing], schema, file_format, filesystem)
-        pads.UnionDataset.__init__(self, schema, [native])
+
+    def _engine_table(self) -> EngineTable:
+        return EngineTable(self)
 
     if not TYPE_CHECKING:  # type checkers see the real attributes only
 
@@ -91,12 +74,17 @@ class Dataset(SqlDataset, pads.UnionDataset, ArrowScanSource):  # type: ignore[m
     def __reduce__(self) -> tuple[Any, ...]:
         return _reopen, (self.uri, self.version, self.snapshot.storage_options)
 
-    # pyarrow.dataset.Dataset
+    def to_arrow_dataset(self) -> ArrowDataset:
+        """This version as a `pyarrow.dataset.Dataset`; its `take` takes positions, as pyarrow's does.
 
-    @property
-    def partition_expression(self) -> pc.Expression:
-        """An expression that is true for all rows: no guarantee is known."""
-        return pc.scalar(True)
+        Pass it to libraries that expect one, such as ``polars.scan_pyarrow_dataset`` or
+        ``SessionContext.register_dataset``.
+        """
+        from lance_sql.arrow_dataset import ArrowDataset
+
+        return ArrowDataset(self)
+
+    # The methods of pyarrow's and pylance's datasets that mean the same here.
 
     def scanner(
         self,
@@ -115,10 +103,6 @@ class Dataset(SqlDataset, pads.UnionDataset, ArrowScanSource):  # type: ignore[m
         if columns is not None:
             columns = column_names(self.snapshot.schema, columns)
         return TableScanner(EngineTable(self), columns, filter, batch_size=batch_size)
-
-    def get_fragments(self, filter: pc.Expression | None = None) -> Iterator[Partition]:
-        """Row ranges of the dataset; they only support the `scanner` method of a pyarrow fragment."""
-        return iter(partitions(EngineTable(self)))
 
     def to_table(self, columns: Sequence[str] | None = None, filter: Any = None, **options: Any) -> pa.Table:
         """The rows as a table; see `scanner`."""
@@ -202,49 +186,6 @@ class Dataset(SqlDataset, pads.UnionDataset, ArrowScanSource):  # type: ignore[m
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.scan().__arrow_c_stream__(requested_schema)
 
-    def filter(self, expression: Any) -> NoReturn:
-        _refuse("filter()", "Use scan(filter=...) or lance_sql.sql()")
-
-    def replace_schema(self, schema: Any) -> NoReturn:
-        _refuse("replace_schema()", "Use to_table().cast(schema)")
-
-    def join(self, *args: Any, **options: Any) -> NoReturn:
-        _refuse("join()", "Use lance_sql.sql()")
-
-    def join_asof(self, *args: Any, **options: Any) -> NoReturn:
-        _refuse("join_asof()", "Use lance_sql.sql()")
-
-    def sort_by(self, *args: Any, **options: Any) -> NoReturn:
-        _refuse("sort_by()", "Use lance_sql.sql() or to_table().sort_by(...)")
-
-    # DuckDB's scan source protocol, for a Python variable in a DuckDB query that holds a dataset
-
-    @cached_property
-    def _duckdb(self) -> Any:
-        from lance_sql.engines.duckdb.table import DuckDBTable
-
-        return DuckDBTable(EngineTable(self))
-
-    @property
-    def obj(self) -> Dataset:
-        """The scanned object, for DuckDB."""
-        return self
-
-    def rows(self) -> int:
-        """The row count, for DuckDB's optimizer."""
-        count: int = self._duckdb.rows()
-        return count
-
-    def accepts(self, predicate: Any) -> bool:
-        """Whether our scan applies `predicate` for DuckDB; see `lance_sql.engines.duckdb.DuckDBTable`."""
-        accepted: bool = self._duckdb.accepts(predicate)
-        return accepted
-
-    def stream(self, columns: Sequence[int] | None, filters: Sequence[Any]) -> tuple[object, bool]:
-        """The Arrow stream of a DuckDB scan."""
-        stream: tuple[object, bool] = self._duckdb.stream(columns, filters)
-        return stream
-
     # display
 
     def _summary(self) -> str:
@@ -288,10 +229,3 @@ sys.modules[__name__].__class__ = _Module
 
 def _reopen(uri: str, version: int, storage_options: Mapping[str, Any] | None) -> Dataset:
     return Dataset.open(uri, version, storage_options=storage_options)
-
-
-def _refuse(operation: str, remedy: str) -> NoReturn:
-    error: LanceError = UnsupportedFeatureError(
-        f"a Lance dataset does not support {operation}", remedy=remedy
-    )
-    raise error

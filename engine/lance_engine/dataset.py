@@ -195,9 +195,10 @@ class DatasetVersion:
     ) -> pa.Table:
         """The rows with these **row ids** (the column ``_rowid``), in this order, repeated if requested.
 
-        Row ids are not positions: see `take_positions`. If an id does not exist or its row was deleted,
-        RowNotFoundError lists all such ids; ``missing="skip"`` leaves them out. Requests, bytes and times are
-        added to `metrics`, if given. Thread-safe.
+        Scans return them if asked: ``scan(columns=["_rowid", ...])``. They are not positions: see
+        `take_positions`, which reads what ``take`` of pyarrow and pylance reads. If an id does not exist or
+        its row was deleted, RowNotFoundError lists all such ids; ``missing="skip"`` leaves them out.
+        Requests, bytes and times are added to `metrics`, if given. Thread-safe.
         """
         from lance_engine.scan.take import take
 

@@ -82,8 +82,10 @@ def _table(frame: FrameType, name: str) -> Any:
     """The value of a variable if it can be used as a table, otherwise None."""
     import pyarrow.dataset as pads  # imports pandas, which is not needed if all tables are found
 
+    from lance_sql.catalog.dataset import SqlDataset
+
     value: Any = frame.f_locals.get(name, frame.f_globals.get(name))
-    if isinstance(value, pads.Dataset | pa.Table):
+    if isinstance(value, SqlDataset | pads.Dataset | pa.Table):
         return value
     kind: type = type(value)
     library = kind.__module__.partition(".")[0]

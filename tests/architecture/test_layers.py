@@ -31,6 +31,7 @@ FLOORS = {
         session
         sampling
         dataset
+        arrow_dataset
         statements
         duckdb  datafusion
         engines.start

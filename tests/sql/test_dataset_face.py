@@ -1,4 +1,4 @@
-"""`lance_sql.Dataset` as a pyarrow dataset, a DuckDB variable, a pickle, a picture."""
+"""`lance_sql.Dataset`: an object of its own, its pyarrow dataset, a DuckDB variable, a pickle, a picture."""
 
 from __future__ import annotations
 
@@ -46,17 +46,73 @@ def test_public_names():
         lance_sql.nonsense  # noqa: B018
 
 
-def test_is_a_pyarrow_dataset(dataset):
+def test_reads_as_pyarrow_datasets_do(dataset):
     expected = sql_tables.measurements()
-    assert isinstance(dataset, pads.Dataset)
-    assert dataset.schema.equals(expected.schema)
-    assert same(dataset.to_table(), expected)
-    assert dataset.count_rows() == 12
-    assert dataset.head(2, columns=["label"]).to_pylist() == [{"label": "apple"}, {"label": "Banana"}]
-    assert dataset.to_table(columns=["id"], filter=pc.field("small") == 2)["id"].to_pylist() == [2, 5, 8, 11]
-    assert dataset.scanner(columns=["id"], batch_size=3).count_rows() == 12
-    assert sum(batch.num_rows for batch in dataset.to_batches(columns=["id"])) == 12
-    assert dataset.partition_expression.equals(pc.scalar(True))
+    for either in (dataset, dataset.to_arrow_dataset()):
+        assert either.schema.equals(expected.schema)
+        assert same(either.to_table(), expected)
+        assert either.count_rows() == 12
+        assert either.count_rows(pc.field("small") == 2) == 4
+        assert either.head(2, columns=["label"]).to_pylist() == [{"label": "apple"}, {"label": "Banana"}]
+        found = either.to_table(columns=["id"], filter=pc.field("small") == 2)
+        assert found["id"].to_pylist() == [2, 5, 8, 11]
+        assert either.scanner(columns=["id"], batch_size=3).count_rows() == 12
+        assert sum(batch.num_rows for batch in either.to_batches(columns=["id"])) == 12
+        with pytest.raises(ValueError, match="Unknown option 'limit'"):
+            either.to_table(limit=3)
+    assert dataset.to_arrow_dataset().partition_expression.equals(pc.scalar(True))
+
+
+def test_take_has_one_meaning_for_each_object(tmp_path):
+    """Row ids for a dataset, positions for its pyarrow dataset, as pylance and pyarrow have them."""
+    import lance
+
+    table = pa.table({"x": range(100)})
+    changed = lance_sql.write(table, tmp_path / "t.lance", max_rows_per_file=30).delete("x < 5 OR x = 40")
+    live = changed.to_table()
+    positions, ids = [0, 50, 3, 3, 90], changed.scan(["_rowid"]).to_table()["_rowid"].to_pylist()
+    arrow = changed.to_arrow_dataset()
+    assert isinstance(arrow, pads.Dataset)
+    assert not isinstance(changed, pads.Dataset)
+    expected = live.take(positions)
+    assert arrow.take(positions).equals(expected)
+    assert arrow.take(pa.array(positions)).equals(lance.dataset(str(tmp_path / "t.lance")).take(positions))
+    assert changed.take_positions(positions).equals(expected)
+    assert changed.take([ids[position] for position in positions]).equals(expected)
+    filtered = arrow.take([2, 0], columns=["x"], filter=pc.field("x") > 50)
+    assert filtered["x"].to_pylist() == [53, 51]
+    with pytest.raises(IndexError, match="95"):
+        arrow.take([95])
+    with pytest.raises(LookupError, match=r"row ids not found, or deleted.*take_positions\(\)"):
+        changed.take([0, 1])
+
+
+def test_no_method_of_a_dataset_only_raises():
+    """pyarrow's methods that need files of pyarrow belong to its dataset only."""
+    assert not {"filter", "join", "join_asof", "replace_schema", "sort_by", "get_fragments"} & set(
+        dir(lance_sql.Dataset)
+    )
+
+
+def test_other_libraries_read_the_pyarrow_dataset(dataset):
+    import datafusion
+    import polars as pl
+
+    arrow = dataset.to_arrow_dataset()
+    assert pl.scan_pyarrow_dataset(arrow).filter(pl.col("id") > 8).select("id").collect()["id"].to_list() == [
+        9,
+        10,
+        11,
+    ]
+    context = datafusion.SessionContext()
+    context.register_dataset("m", arrow)
+    assert context.sql("SELECT max(id) AS m FROM m WHERE id < 7").to_pydict() == {"m": [6]}
+    with duckdb.connect() as connection:
+        assert connection.sql("SELECT count(*), max(id) FROM arrow WHERE id < 6").fetchall() == [(6, 5)]
+        connection.register("registered", arrow)
+        assert connection.sql("SELECT max(label) FROM registered WHERE id < 6").fetchall() == [("cherry",)]
+    assert lance_sql.sql("SELECT max(id) FROM arrow").fetchall() == [(11,)]
+    assert pickle.loads(pickle.dumps(arrow)).to_table(columns=["id"]).num_rows == 12
 
 
 def test_filters_have_sql_semantics(dataset):
@@ -71,7 +127,7 @@ def test_filters_have_sql_semantics(dataset):
 
 
 def test_fragments_cover_every_row_once(dataset):
-    fragments = list(dataset.get_fragments())
+    fragments = list(dataset.to_arrow_dataset().get_fragments())
     ids = [
         key
         for fragment in fragments
@@ -99,12 +155,14 @@ def test_scans_without_columns_keep_the_row_count(dataset):
     ],
 )
 def test_unsupported_operations_say_what_to_use(dataset, operation):
+    dataset = dataset.to_arrow_dataset()
     with pytest.raises(UnsupportedFeatureError, match=r"lance_sql\.sql|to_table"):
         operation(dataset)
 
 
 def test_native_code_of_pyarrow_fails_cleanly(dataset):
     """Operations in C++ that bypass the methods raise an error with a remedy instead of crashing."""
+    dataset = dataset.to_arrow_dataset()
     for operation in (
         lambda: pads.dataset([dataset, dataset]).to_table(),
         lambda: pads.InMemoryDataset(pa.table({"id": [1]})).join(dataset, "id"),
