@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from lance_engine.scan.scanner import Scanner
 
     from lance_sql.engines.parts import Parts
+    from lance_sql.types.duckdb_values import Convert
 
 Parameters = Sequence[Any] | Mapping[str, Any] | None
 
@@ -66,15 +67,6 @@ class ScanReport:
     numbered: tuple[str, ...] = ()
     computed: tuple[str, ...] = ()
     narrowed: tuple[Decision, ...] = ()
-
-
-#: Converts Python values of pyarrow; None if no conversion is needed.
-Convert = Callable[[Any], Any]
-
-
-def whole_number(value: Any) -> int | None:
-    """An integer that Arrow stores as a decimal."""
-    return None if value is None else int(value)
 
 
 class Query(Protocol):

@@ -16,9 +16,9 @@ from lance_sql.text.statement import Statement
 from lance_sql.text.tokens import Token
 
 if TYPE_CHECKING:
-    from lance_sql.engines.base import Convert
     from lance_sql.engines.statement_run import StatementRun
     from lance_sql.searches.table import SearchTable
+    from lance_sql.types.duckdb_values import Convert
 
 #: The ORDER BY that matches the result order of searches, by computed column.
 _ORDERS: Final = {"_distance": ((), ("ASC",)), "_score": (("DESC",),)}

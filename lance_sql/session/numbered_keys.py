@@ -22,11 +22,12 @@ from lance_sql.text.tokens import quote
 if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
 
-    from lance_sql.engines.base import Convert, EntryFunction, PlannedQuery
+    from lance_sql.engines.base import EntryFunction, PlannedQuery
     from lance_sql.engines.statement_run import StatementRun
     from lance_sql.text.entry_calls import Call
     from lance_sql.text.grouped_keys import CallKind, GroupedKeys, Uses
     from lance_sql.text.statement import Statement
+    from lance_sql.types.duckdb_values import Convert
 
 #: Fewer rows are grouped in the time that planning a query again takes.
 _LEAST_ROWS: Final = 100_000

@@ -10,11 +10,12 @@ import pyarrow as pa
 from lance_engine.errors import LanceError
 from lance_engine.python_values import python_values
 
-from lance_sql.engines.base import Convert, Engine, Query, whole_number
+from lance_sql.engines.base import Engine, Query
 from lance_sql.engines.statement_run import StatementRun
 from lance_sql.other_names import RESULT, no_attribute
 from lance_sql.session.metrics import final_metrics, scan_metrics
 from lance_sql.session.reporting import reported
+from lance_sql.types.duckdb_values import Convert, whole_number
 
 if TYPE_CHECKING:
     import numpy.typing as npt

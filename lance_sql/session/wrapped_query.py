@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from lance_sql.engines.base import Convert, Query
+    from lance_sql.engines.base import Query
     from lance_sql.engines.statement_run import StatementRun
+    from lance_sql.types.duckdb_values import Convert
 
 
 class WrappedQuery:

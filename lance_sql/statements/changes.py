@@ -18,7 +18,6 @@ from lance_engine.scan.system import ROW_ADDRESS, SYSTEM_FIELDS
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.display.amounts import counted as amount
 from lance_sql.engines.base import Parameters
-from lance_sql.engines.duckdb.type_names import duckdb_types
 from lance_sql.errors import SqlError
 from lance_sql.statements.clauses import refuse_unsupported_clauses
 from lance_sql.statements.fitting import column_name, conformed
@@ -28,6 +27,7 @@ from lance_sql.statements.targets import call_by_name, find, name_of
 from lance_sql.statements.types import default_of
 from lance_sql.text.statement import Statement
 from lance_sql.text.tokens import quote
+from lance_sql.types.duckdb_names import duckdb_types
 
 if TYPE_CHECKING:
     from lance_engine.expr.tree import Node

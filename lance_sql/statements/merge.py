@@ -16,7 +16,6 @@ from lance_engine.scan.system import ROW_ADDRESS, SYSTEM_FIELDS
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.display.amounts import counted as amount
 from lance_sql.engines.base import Parameters
-from lance_sql.engines.duckdb.type_names import duckdb_types
 from lance_sql.errors import SqlError
 from lance_sql.statements.changes import addresses, assignments, commit, computed
 from lance_sql.statements.clauses import refuse_unsupported_clauses
@@ -26,6 +25,7 @@ from lance_sql.statements.session import LENT, Session
 from lance_sql.statements.targets import call_by_name, find, name_of
 from lance_sql.statements.types import default_of
 from lance_sql.text.tokens import quote
+from lance_sql.types.duckdb_names import duckdb_types
 
 if TYPE_CHECKING:
     from sqlglot import exp

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from lance_engine.errors import UnsupportedFeatureError
 
-from lance_sql.engines.base import Convert
 from lance_sql.engines.statement_run import StatementRun
 from lance_sql.statements.session import Session
+from lance_sql.types.duckdb_values import Convert
 
 if TYPE_CHECKING:
     from sqlglot import exp

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
     from lance_engine.scan.extremes import Extremes
 
-    from lance_sql.engines.base import Convert, Query
+    from lance_sql.engines.base import Query
     from lance_sql.engines.statement_run import StatementRun
+    from lance_sql.types.duckdb_values import Convert
 
 
 class Aggregate(NamedTuple):

@@ -40,6 +40,7 @@ FLOORS = {
         engines
         catalog
         text
+        types
         display  progress  full_text  scratch
         errors  other_names
     """,

@@ -16,12 +16,12 @@ from lance_engine.write.dataset import write_dataset
 
 import lance_sql
 from lance_sql.engines import pushdown
-from lance_sql.engines.duckdb.table import declared_type
 from lance_sql.engines.parts import Parts
 from lance_sql.engines.table import EngineTable
 from lance_sql.session import lone_fields
 from lance_sql.text.lone_fields import field_uses
 from lance_sql.text.tokens import tokenize
+from lance_sql.types.declared import declared_type
 
 ROWS = 3_000
 NEVER = 1 << 60

@@ -17,7 +17,6 @@ from lance_engine.errors import UnsupportedFeatureError
 
 from lance_sql.display.plan_trees import tree_of_lines
 from lance_sql.engines.base import (
-    Convert,
     EngineData,
     EnginePlan,
     EntryFunction,
@@ -41,6 +40,7 @@ from lance_sql.engines.statement_run import Runs, StatementRun
 from lance_sql.engines.table import EngineTable
 from lance_sql.engines.table_session import TableSession
 from lance_sql.text.tokens import quote, spellings, tokenize
+from lance_sql.types.duckdb_values import Convert
 
 if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion

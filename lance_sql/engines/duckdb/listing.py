@@ -10,7 +10,7 @@ from lance_engine.errors import LanceError
 
 from lance_sql.catalog.attached import SESSION, Listed
 from lance_sql.catalog.namespaces import MAIN
-from lance_sql.engines.duckdb.type_names import duckdb_types
+from lance_sql.types.duckdb_names import duckdb_types
 
 if TYPE_CHECKING:
     from lance_sql.catalog.catalog import Catalog

@@ -23,11 +23,12 @@ from lance_sql.catalog.catalog import Catalog
 from lance_sql.engines.base import EngineData, Parameters
 from lance_sql.engines.duckdb.refused_changes import refuse_changes
 from lance_sql.engines.duckdb.settings import nulls_are_last
-from lance_sql.engines.duckdb.table import declared_type, register
+from lance_sql.engines.duckdb.table import register
 from lance_sql.engines.statement_run import Runs
 from lance_sql.searches.installed import InstalledSearches, explained_rows
 from lance_sql.text.shown import ALL_TABLES, shown, shown_within, with_shown
 from lance_sql.text.statement import Statement
+from lance_sql.types.declared import declared_type
 
 if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion

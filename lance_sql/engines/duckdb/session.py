@@ -15,7 +15,6 @@ from lance_engine.errors import LanceError
 from lance_engine.recent import Recent
 
 from lance_sql.engines.base import (
-    Convert,
     EngineData,
     EnginePlan,
     EntryFunction,
@@ -25,13 +24,14 @@ from lance_sql.engines.base import (
 from lance_sql.engines.duckdb.capabilities import CAPABILITIES
 from lance_sql.engines.duckdb.opening import opening
 from lance_sql.engines.duckdb.planning import Planned, Planning, expected_rows, may_expect_fewer
-from lance_sql.engines.duckdb.python_values import converters
 from lance_sql.engines.duckdb.result_types import ResultTypes
 from lance_sql.engines.duckdb.settings import Changes, Settings
-from lance_sql.engines.duckdb.table import DuckDBTable, declared_type, source
+from lance_sql.engines.duckdb.table import DuckDBTable, source
 from lance_sql.engines.interrupt import Interruptible
 from lance_sql.engines.statement_run import Runs, StatementRun
 from lance_sql.engines.table_session import TableSession
+from lance_sql.types.declared import declared_type
+from lance_sql.types.duckdb_values import Convert, converters
 
 if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion

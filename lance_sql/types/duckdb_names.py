@@ -6,8 +6,8 @@ import functools
 
 import pyarrow as pa
 
-from lance_sql.engines.duckdb.table import declared_type
 from lance_sql.scratch import scratch
+from lance_sql.types.declared import declared_type
 
 
 def duckdb_types(schema: pa.Schema) -> list[str]:

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from lance_sql.engines.base import Convert, whole_number
+#: Converts Python values of pyarrow; None if no conversion is needed.
+Convert = Callable[[Any], Any]
+
+
+def whole_number(value: Any) -> int | None:
+    """An integer that Arrow stores as a decimal."""
+    return None if value is None else int(value)
 
 
 def converters(kinds: Sequence[Any]) -> list[Convert | None]:

@@ -1,0 +1,1 @@
+"""One map of types between Arrow, Lance, DuckDB, DataFusion, Spark and Python."""
