@@ -12,13 +12,14 @@ from lance_engine.operations.whole import rename_dataset
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.catalog.values import compile_value
 from lance_sql.statements.clauses import refuse_unsupported_clauses
+from lance_sql.statements.defaults import DEFAULT_KEY, default_of, with_default
 from lance_sql.statements.fitting import column_name
 from lance_sql.statements.outcome import done
 from lance_sql.statements.refusals import ALTERATIONS
 from lance_sql.statements.session import Session
 from lance_sql.statements.targets import dotted, find
 from lance_sql.statements.transactions import refuse_in_transaction
-from lance_sql.statements.types import DEFAULT_KEY, JSON, declared_schema, with_default
+from lance_sql.statements.types import JSON, declared_schema
 from lance_sql.text.tokens import quote
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def _add(session: Session, dataset: SqlDataset, definitions: list[exp.ColumnDef]
                 column=field.name,
                 remedy="Add it with a DEFAULT, then ALTER COLUMN ... SET NOT NULL",
             )
-        default = (field.metadata or {}).get(DEFAULT_KEY, b"NULL").decode()
+        default = default_of(field) or "NULL"
         expression = computed.this.sql(dialect="duckdb") if computed is not None else default
         kind = definition.args["kind"].sql(dialect="duckdb")
         if expression.upper() != "NULL":
@@ -204,9 +205,9 @@ def _alter(session: Session, dataset: SqlDataset, action: exp.AlterColumn) -> Sq
         return dataset.alter_column(name, nullable=bool(options["allow_null"]))
     default = options.get("default")
     text = default.sql(dialect="duckdb") if default else None
-    if text is not None:  # reject invalid expressions now, not at the next INSERT
-        compile_value(text, dataset.storage_schema)
     metadata = with_default(dataset.storage_schema.field(name), text).metadata or {}
+    if text is not None:  # reject values of another type now, not at the next INSERT
+        compile_value(text, dataset.storage_schema)
     value = metadata.get(DEFAULT_KEY)
     entry = {DEFAULT_KEY.decode(): None if value is None else value.decode()}
     return dataset.update_schema_metadata(entry, column=name)

@@ -13,8 +13,8 @@ from lance_engine.spelling import nearest
 from lance_sql.display.amounts import counted
 from lance_sql.engines.base import Parameters
 from lance_sql.errors import SqlError
+from lance_sql.statements.defaults import default_of
 from lance_sql.statements.session import LENT, Session
-from lance_sql.statements.types import default_of
 from lance_sql.text.tokens import quote
 from lance_sql.types.duckdb_names import duckdb_types
 

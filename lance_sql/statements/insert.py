@@ -14,12 +14,12 @@ from lance_engine.write.dataset import write_dataset
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.engines.base import Parameters
 from lance_sql.statements.clauses import refuse_unsupported_clauses
+from lance_sql.statements.defaults import default_of
 from lance_sql.statements.fitting import default_row, fitted_query
 from lance_sql.statements.outcome import Counter, check_returning, counted, returned
 from lance_sql.statements.session import Session
 from lance_sql.statements.targets import find, name_of
 from lance_sql.statements.transactions import refuse_in_transaction
-from lance_sql.statements.types import default_of
 from lance_sql.statements.writing import remedy_if_exists, write_options, write_query
 from lance_sql.types.duckdb_names import duckdb_types
 

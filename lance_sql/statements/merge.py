@@ -19,11 +19,11 @@ from lance_sql.engines.base import Parameters
 from lance_sql.errors import SqlError
 from lance_sql.statements.changes import addresses, assignments, commit, computed
 from lance_sql.statements.clauses import refuse_unsupported_clauses
+from lance_sql.statements.defaults import default_of
 from lance_sql.statements.fitting import column_name, conformed
 from lance_sql.statements.outcome import check_returning, counted, returned
 from lance_sql.statements.session import LENT, Session
 from lance_sql.statements.targets import call_by_name, find, name_of
-from lance_sql.statements.types import default_of
 from lance_sql.text.tokens import quote
 from lance_sql.types.duckdb_names import duckdb_types
 

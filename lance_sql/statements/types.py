@@ -1,4 +1,4 @@
-"""Types and defaults of columns, in DuckDB's syntax."""
+"""Types of columns, in DuckDB's syntax."""
 
 from __future__ import annotations
 
@@ -9,19 +9,12 @@ from lance_sql.engines.base import Parameters
 from lance_sql.engines.duckdb.capabilities import CAPABILITIES as DUCKDB
 from lance_sql.engines.errors import translated
 from lance_sql.scratch import scratch
+from lance_sql.statements.defaults import with_default
 from lance_sql.statements.refusals import refuse_enums, refuse_types
 from lance_sql.statements.session import Session
 
 #: JSON text, which datasets store in a searchable binary form.
 JSON = pa.json_(pa.string())
-#: Field metadata key for the SQL expression of the default value.
-DEFAULT_KEY = b"lance-sql:default"
-
-
-def default_of(field: pa.Field) -> str | None:
-    """The SQL expression of the default value; None stands for null."""
-    text = (field.metadata or {}).get(DEFAULT_KEY)
-    return None if text is None else text.decode()
 
 
 def declared_schema(columns: str) -> pa.Schema:
@@ -74,12 +67,3 @@ def json_columns(session: Session, query: str, params: Parameters) -> list[str]:
     described = session.select(f"DESCRIBE {query}", params).arrow()
     refuse_types([(row["column_name"], row["column_type"]) for row in described.to_pylist()])
     return [row["column_name"] for row in described.to_pylist() if row["column_type"] == "JSON"]
-
-
-def with_default(field: pa.Field, expression: str | None) -> pa.Field:
-    """The field with another default."""
-    metadata = dict(field.metadata or {})
-    metadata.pop(DEFAULT_KEY, None)
-    if expression is not None:
-        metadata[DEFAULT_KEY] = expression.encode()
-    return field.with_metadata(metadata or None)
