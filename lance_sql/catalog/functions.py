@@ -12,35 +12,38 @@ import pyarrow.types as at
 from lance_engine.errors import InvalidFilterError
 from lance_engine.expr import render
 
-# Functions without arguments whose value does not depend on when they are called.
-_CONSTANTS = frozenset(["pi"])
-_numbers = itertools.count()
+from lance_sql.catalog.row_numbers import by_number, number_name, numbers
+
+_ROW = number_name(())
+_tables = itertools.count()
 
 
 def compute(name: str, values: Sequence[pa.Array | pa.Scalar]) -> pa.Array:
     """The scalar function `name` of DataFusion over arrays of equal length, or constants.
 
-    LookupError if the function does not exist, InvalidFilterError if it cannot be evaluated per row.
+    LookupError if the function does not exist, or does not always return the same for the same row;
+    InvalidFilterError if it cannot be evaluated.
     """
-    if not name.replace("_", "").isalnum() or not (values or name in _CONSTANTS):
+    if name not in _functions():
         raise LookupError(name)
     arrays = {f"a{place}": value for place, value in enumerate(values) if not _is_inlined(value)}
     rows = next((len(value) for value in arrays.values() if not isinstance(value, pa.Scalar)), 1)
     if rows == 0:
-        # Two rows are enough to infer the type, and to check for one value per row.
-        filled = [value if isinstance(value, pa.Scalar) else pa.nulls(2, value.type) for value in values]
+        # For the type of the result; some functions fail without rows.
+        filled = [value if isinstance(value, pa.Scalar) else pa.nulls(1, value.type) for value in values]
         return compute(name, filled).slice(0, 0)
     columns = {
-        column: pa.array([value.as_py()] * rows, value.type) if isinstance(value, pa.Scalar) else value
+        column: pa.repeat(value, rows) if isinstance(value, pa.Scalar) else value
         for column, value in arrays.items()
-    } or {"a": pa.nulls(rows, pa.int8())}
+    }
+    columns[_ROW] = numbers(rows)
     arguments = ", ".join(
         render.literal(value) if _is_inlined(value) else f"a{place}" for place, value in enumerate(values)
     )
-    context, table = _context(), f"values_{next(_numbers)}"
+    context, table = _context(), f"values_{next(_tables)}"
     context.register_record_batches(table, [[pa.RecordBatch.from_pydict(columns)]])
     try:
-        found = context.sql(f"SELECT {name}({arguments}) AS value FROM {table}").to_arrow_table()
+        found = context.sql(f"SELECT {name}({arguments}) AS value, {_ROW} FROM {table}").to_arrow_table()
     except (KeyboardInterrupt, SystemExit):
         raise
     except (
@@ -52,9 +55,9 @@ def compute(name: str, values: Sequence[pa.Array | pa.Scalar]) -> pa.Array:
         raise InvalidFilterError(f"{name}({arguments}) cannot be computed: {text[:300]}") from error
     finally:
         context.deregister_table(table)
-    result = found["value"].combine_chunks()
-    if len(result) != rows:
-        raise LookupError(name)  # an aggregate
+    result = by_number(found["value"], found[_ROW], rows)
+    if result is None:
+        raise InvalidFilterError(f"{name}({arguments}) does not have one value for each row")
     return result.cast(pa.string()) if at.is_string_view(result.type) else result
 
 
@@ -74,6 +77,19 @@ def _is_inlined(value: pa.Array | pa.Scalar) -> bool:
 
 @cache
 def _context() -> Any:
-    import datafusion
+    """Tables are registered under distinct names, so that threads can share it."""
+    from datafusion import SessionConfig, SessionContext
 
-    return datafusion.SessionContext()
+    # One partition, because the rows of a batch are few.
+    return SessionContext(SessionConfig().with_target_partitions(1).with_information_schema(True))
+
+
+@cache
+def _functions() -> frozenset[str]:
+    """The functions whose value only depends on their arguments."""
+    found = _context().sql(
+        "SELECT DISTINCT routine_name FROM information_schema.routines "
+        "WHERE function_type = 'SCALAR' AND is_deterministic AND routine_name <> 'version'"
+    )
+    # The planner replaces make_map, so that it is not in the list.
+    return frozenset([*found.to_arrow_table()["routine_name"].to_pylist(), "make_map"])

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
-from lance_engine.errors import ColumnNotFoundError, InvalidFilterError
+from lance_engine.errors import ColumnNotFoundError, InvalidFilterError, SchemaMismatchError
 from lance_engine.interrupts import load
 
+from lance_sql.catalog.row_numbers import by_number, number_name, numbers
 from lance_sql.scratch import scratch
 
 
@@ -39,6 +40,10 @@ def compile_value(
             f"A value can only use columns of its own row: {text}",
             remedy="Compute it with a query, and merge the result on a key",
         )
+    if parsed.find(exp.Star):
+        raise InvalidFilterError(
+            f"A value cannot use * for all columns: {text}", remedy="Write the names of the columns"
+        )
     columns = _columns(parsed, schema)
     compute = _function(parsed.sql(dialect="duckdb"), whole_quotients, time_zone)
     # Evaluated on no rows first, so that invalid expressions fail before anything is written.
@@ -50,8 +55,6 @@ def _columns(parsed: Any, schema: pa.Schema) -> tuple[str, ...]:
     """The columns that names in the expression may refer to; if none, one column to count rows by."""
     from sqlglot import exp
 
-    if parsed.find(exp.Star):
-        return tuple(schema.names)
     names = {part.name.lower() for column in parsed.find_all(exp.Column) for part in column.parts}
     return tuple(name for name in schema.names if name.lower() in names) or tuple(schema.names[:1])
 
@@ -70,19 +73,28 @@ def _function(
     import duckdb
 
     def compute(batch: pa.RecordBatch) -> pa.Array:
+        row = number_name(batch.schema.names)
+        rows = _without_halves(pa.Table.from_batches([batch])).append_column(row, numbers(batch.num_rows))
         with scratch() as connection:
             if whole_quotients:
                 connection.execute("SET integer_division = true")
             if time_zone is not None:
                 connection.execute("SET TimeZone = ?", [time_zone])
-            connection.register("batch", _without_halves(pa.Table.from_batches([batch])))
+            connection.register("batch", rows)
             try:
-                result = connection.sql(f"SELECT ({expression}) AS value FROM batch").to_arrow_table()
+                text = f"SELECT ({expression}) AS value, {row} FROM batch"
+                result = connection.sql(text).to_arrow_table()
             except duckdb.BinderException as error:
                 raise ColumnNotFoundError(str(error)) from error
             except duckdb.Error as error:
                 problem = str(error).partition("\n")[0]  # without the line of a generated query
                 raise InvalidFilterError(f"Cannot compute the value {expression}: {problem}") from error
-        return result.column(0).combine_chunks()
+        values = by_number(result.column(0), result.column(1), batch.num_rows)
+        if values is None:
+            raise SchemaMismatchError(
+                f"Got {result.num_rows} values for {batch.num_rows} rows from {expression}",
+                remedy="Use an expression with exactly one value per row",
+            )
+        return values
 
     return compute

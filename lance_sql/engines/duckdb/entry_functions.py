@@ -9,12 +9,15 @@ from functools import lru_cache
 
 import duckdb
 import pyarrow as pa
+from lance_engine.errors import LanceError
 
+from lance_sql.catalog.row_numbers import by_number, number_name, numbers
 from lance_sql.engines.base import EntryFunction
 from lance_sql.text.entry_calls import STRING
 
 #: Connections that no thread uses; a thread of a scan may be another one for Python each time.
 _idle: list[duckdb.DuckDBPyConnection] = []
+_ROW = number_name([STRING[1:-1]])
 #: What a function is tried with before it is used.
 _SAMPLES = ["", "a", "A longer text, \u00e4", "1"]
 
@@ -24,28 +27,31 @@ def entry_function(call: str) -> EntryFunction | None:
     """A call of a function, with `STRING` for its argument; None if it is not a function of one string."""
 
     def run(strings: pa.Array) -> pa.Array:
-        found = _values(call, strings)
-        return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+        return _values(call, strings)
 
     try:
         found = run(pa.array([*_SAMPLES, None], pa.string()))
-    except duckdb.Error:
+    except (duckdb.Error, LanceError):
         return None
     if found.null_count != 1 or found[-1].is_valid:
         return None
     return EntryFunction(run, found.type)
 
 
-def _values(call: str, strings: pa.Array) -> pa.ChunkedArray:
+def _values(call: str, strings: pa.Array) -> pa.Array:
     try:
         connection = _idle.pop()
     except IndexError:
         connection = _database().cursor()
     try:
-        table = pa.table({STRING[1:-1]: strings})
-        return connection.from_arrow(table).project(call).to_arrow_table().column(0)
+        table = pa.table({STRING[1:-1]: strings, _ROW: numbers(len(strings))})
+        found = connection.from_arrow(table).project(f"{call}, {_ROW}").to_arrow_table()
     finally:
         _idle.append(connection)
+    values = by_number(found.column(0), found.column(1), len(strings))
+    if values is None:
+        raise LanceError(f"{call} does not return one value per string")
+    return values
 
 
 @lru_cache(maxsize=1)
