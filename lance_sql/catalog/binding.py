@@ -71,6 +71,8 @@ class Binding:
         #: registered tables that list all tables, by name
         self._listings = listings or {}
         self._listed: set[str] = set()
+        #: prepared statements by name
+        self.prepared: dict[str, Statement] = {}
         #: whether statements may name views, which read datasets that the statements do not name
         self.may_have_views = True
 

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from lance_sql.catalog.prepared import PreparedStatements
 from lance_sql.session.less_reading import LessReading
 from lance_sql.session.long_lists import ShortenedText, shortened
 from lance_sql.session.metadata_answers import MetadataAnswers
@@ -35,6 +36,9 @@ class Planner:
         self._binding = binding
         self._metadata = MetadataAnswers(catalog, engine)
         self._less_reading = LessReading(engine)
+        self._prepared = PreparedStatements(
+            binding, lambda text: engine.query(text, None), folds_names=engine.capabilities.folds_names
+        )
         #: registered tables of single statements: results of searches, and long lists
         self._lent: set[str] = set()
         #: those of statements whose results have been released
@@ -53,6 +57,7 @@ class Planner:
         query: Query | None = self._metadata.known(searches.statement, bound, searches.parameters)
         if query is None:
             planned = self._engine.query(bound.text, searches.parameters)
+            self._prepared.ran(searches.statement)
             query = self._metadata.of(searches.statement, bound, planned)
             if query is None:
                 parts, query = self._less_reading.instead(
@@ -119,6 +124,7 @@ class Planner:
             self._lent.discard(name)
         for name, table in searched.items():
             self._engine.register_other(name, table)
+        self._prepared.renew(statement)
         bound = self._binding.bind(statement)
         short = shortened(statement, bound, self._engine)
         self._lent.update(searched, short.tables)

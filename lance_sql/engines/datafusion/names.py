@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import weakref
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from lance_engine.io.external_access import AllowExternal, with_external_access
 from lance_sql.catalog.binding import Binding
 from lance_sql.catalog.catalog import Catalog
 from lance_sql.catalog.metadata import metadata_table
+from lance_sql.catalog.prepared import PreparedStatements
 from lance_sql.engines.base import EngineData, Parameters
 from lance_sql.engines.datafusion.settings import nulls_are_last
 from lance_sql.engines.datafusion.table import DataFusionTable, as_dataset, replace, target_partitions
@@ -38,7 +40,7 @@ _SCHEMA = "public"
 
 def install(
     context: SessionContext,
-    directory: str | None = None,
+    directory: str | os.PathLike[str] | None = None,
     *,
     storage_options: Mapping[str, Any] | None = None,
     allow_external: AllowExternal | None = None,
@@ -51,7 +53,8 @@ def install(
     support time travel, ``AT (VERSION => 3)``, ``_rowid``, metadata tables, and searches:
     ``lance_vector_search('a.lance', 'vector', [...])``, or ordering by a distance. Existing tables are kept.
     """
-    catalog = Catalog(directory, with_external_access(storage_options, allow_external))
+    location = None if directory is None else os.fspath(directory)
+    catalog = Catalog(location, with_external_access(storage_options, allow_external))
     default = context.catalog("datafusion")
     previous = default.schema("public")
     kept = {name: previous.table(name) for name in previous.names()}
@@ -216,6 +219,7 @@ def _bind_statements(context: SessionContext, catalog: Catalog) -> None:
         return found is not None and nulls_are_last(found, descending)
 
     searches = InstalledSearches(catalog, names, run, last)
+    prepared = PreparedStatements(binding, lambda text: SessionContext.sql(this(), text), folds_names=True)
 
     @functools.wraps(SessionContext.sql)
     def sql(query: str, *arguments: Any, **options: Any) -> Any:
@@ -223,7 +227,9 @@ def _bind_statements(context: SessionContext, catalog: Catalog) -> None:
         statement, left, explained = searches.replaced(Statement(query), options.get("param_values"))
         if "param_values" in options:
             options["param_values"] = left
+        prepared.renew(statement)
         found = SessionContext.sql(this(), binding.bind(statement).text, *arguments, **options)
+        prepared.ran(statement)
         if explained is None or found.schema().names != list(_PLAN):
             return found
         rows = found.to_arrow_table()

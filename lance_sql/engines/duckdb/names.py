@@ -7,6 +7,7 @@ was called for, the statement's Lance tables are registered first. All other con
 from __future__ import annotations
 
 import functools
+import os
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,6 +21,7 @@ from lance_engine.owned import OwnedValues
 from lance_sql.catalog.attached import LISTED
 from lance_sql.catalog.binding import Binding
 from lance_sql.catalog.catalog import Catalog
+from lance_sql.catalog.prepared import PreparedStatements
 from lance_sql.engines.base import EngineData, Parameters
 from lance_sql.engines.duckdb.refused_changes import refuse_changes
 from lance_sql.engines.duckdb.settings import nulls_are_last
@@ -51,6 +53,7 @@ class _Installed(NamedTuple):
 
     binding: Binding
     searches: InstalledSearches
+    prepared: PreparedStatements
 
 
 _installed: OwnedValues[duckdb.DuckDBPyConnection, _Installed] = OwnedValues()
@@ -62,7 +65,7 @@ _sql: Callable[[duckdb.DuckDBPyConnection, str], Any] = duckdb.DuckDBPyConnectio
 
 def install(
     connection: duckdb.DuckDBPyConnection,
-    directory: str | None = None,
+    directory: str | os.PathLike[str] | None = None,
     *,
     storage_options: Mapping[str, Any] | None = None,
     allow_external: AllowExternal | None = None,
@@ -75,7 +78,8 @@ def install(
     Python variables are found in all frames of the caller, as with the setting ``python_scan_all_frames``.
     ``lance_vector_search`` and ordering by a distance work as in sessions of `lance_sql`.
     """
-    catalog = Catalog(directory, with_external_access(storage_options, allow_external))
+    location = None if directory is None else os.fspath(directory)
+    catalog = Catalog(location, with_external_access(storage_options, allow_external))
     connection.execute("SET python_scan_all_frames = true")  # there is now one of our frames in between
     _installed[connection] = _install(connection, catalog)
     _hook()
@@ -97,7 +101,8 @@ def _install(connection: duckdb.DuckDBPyConnection, catalog: Catalog) -> _Instal
         catalog,
         listings={name: functools.partial(_listing, names, lambda: binding, name) for name in LISTED},
     )
-    return _Installed(binding, InstalledSearches(catalog, names, run, last))
+    prepared = PreparedStatements(binding, lambda text: _sql(names.open(), text), folds_names=False)
+    return _Installed(binding, InstalledSearches(catalog, names, run, last), prepared)
 
 
 def _listing(names: _Names, binding: Callable[[], Binding], name: str) -> pa.Table:
@@ -193,6 +198,7 @@ def _call(
             statement, _arguments = searched, _arguments[:1]
             _options[_parameters] = left
     refuse_changes(statement.tokens, _binding.catalog.names)
+    _known.prepared.renew(statement)
     bound = _binding.bind(_with_tables_shown(statement, _binding)).text
     if _arguments:
         _arguments = (bound, *_arguments[1:])
@@ -200,6 +206,7 @@ def _call(
         _options["query"] = bound
     try:
         found = _method(*_arguments, **_options)
+        _known.prepared.ran(statement)
         if explained is None or [column[0] for column in found.description] != list(_PLAN):
             return found
         return _method(explained_rows(found.fetchall(), explained, _PLAN))
