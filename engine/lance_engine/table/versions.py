@@ -22,7 +22,6 @@ from lance_engine.io.manifest_names import (
 )
 from lance_engine.records import record
 from lance_engine.table.features import check_readable
-from lance_engine.table.hint import read_hint
 from lance_engine.table.not_found import dataset_not_found
 from lance_engine.table.row_counts import with_row_counts
 from lance_engine.table.snapshot import Snapshot
@@ -110,12 +109,11 @@ def read_version(store: Store, path: str, version: int) -> StoredVersion:
 
 
 def find_latest(store: Store) -> tuple[int, NamingScheme] | None:
-    """The newest version and the naming scheme, None when there is no dataset."""
-    hinted = read_hint(store)
-    if hinted is not None:
-        here, after = (store.exists(NamingScheme.V2.path(version)) for version in (hinted, hinted + 1))
-        if here and not after:
-            return hinted, NamingScheme.V2
+    """The newest version and the naming scheme, None when there is no dataset.
+
+    Always found by listing, as nothing else proves that a version is the newest: a hint file and the times of
+    files may be copied or set, and the version after an old one may have been cleaned up.
+    """
     names, complete = store.first_names(VERSIONS)
     versions = _version_list(store, names)
     if not complete and (versions is None or versions.scheme is NamingScheme.V1):

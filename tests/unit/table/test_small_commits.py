@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import datetime
-import os
-from collections.abc import Sequence
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -17,10 +13,9 @@ from lance_engine.format.fragment import DeletionFile, DeletionKind, Fragment, f
 from lance_engine.format.fragment_list import FragmentList, stored_fragments
 from lance_engine.format.manifest import parse_manifest_file, serialize_manifest_file
 from lance_engine.format.pb import table_pb2
-from lance_engine.io import LocalStore, MemoryStore
+from lance_engine.io import MemoryStore
 from lance_engine.io.manifest_names import NamingScheme
-from lance_engine.table.hint import HINT_PATH, read_hint
-from lance_engine.table.versions import find_latest, list_versions, open_snapshot
+from lance_engine.table.versions import list_versions, open_snapshot
 from lance_engine.write.dataset import write_dataset
 
 TABLE = pa.table({"id": range(10)})
@@ -123,67 +118,6 @@ def test_what_only_other_writers_know_stays_in_fragments_that_stay(fragments: Fr
         data = store.read(NamingScheme.V2.path(version))
         assert b"\xa2\x3f\x03abc" in data
         assert b"\xa2\x3f\x03xyz" in data
-
-
-def test_the_hint_is_only_a_hint(tmp_path: Path) -> None:
-    write_dataset(TABLE, tmp_path)
-    write_dataset(TABLE, tmp_path, "append")
-    store = LocalStore(tmp_path)
-    hint = tmp_path / HINT_PATH
-    assert (read_hint(store), hint.read_text()) == (2, '{"version":2}')
-    for content in ('{"version":1}', '{"version":99}', '{"version":-1}', '{"version":"2"}', "[]", "", "junk"):
-        hint.write_text(content)
-        assert open_snapshot(store).version == 2
-    hint.unlink()
-    assert read_hint(store) is None
-    assert open_snapshot(store).version == 2
-    hint.write_text('{"version":123456}' + " " * 100)
-    assert write_dataset(TABLE, tmp_path, "append").version == 3
-    assert hint.read_text() == '{"version":3}'
-    assert read_hint(MemoryStore()) is None
-
-
-def test_nothing_is_listed_while_the_hint_can_be_believed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    listed: list[str] = []
-    names = LocalStore.names
-
-    def counted(store: LocalStore, folder: str) -> Sequence[str]:
-        listed.append(folder)
-        return names(store, folder)
-
-    monkeypatch.setattr(LocalStore, "names", counted)
-    write_dataset(TABLE, tmp_path)
-    listed.clear()
-    for version in (2, 3):
-        assert write_dataset(TABLE, tmp_path, "append").version == version
-    assert DatasetVersion.open(str(tmp_path)).delete("id = 9").version == 4
-    assert listed == []
-
-    # The folder is newer than the hint: something may have come that the hint does not know.
-    store, hint = LocalStore(tmp_path), tmp_path / HINT_PATH
-    changed = hint.parent.stat().st_mtime_ns
-    os.utime(hint, ns=(changed - 1, changed - 1))
-    assert read_hint(store) is None
-    assert find_latest(store) == (4, NamingScheme.V2)
-    assert listed == ["_versions"]
-
-
-def test_a_hint_that_was_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Others wrote no hints, and removed what came right after the version that is named."""
-    write_dataset(TABLE, tmp_path)
-    dataset = DatasetVersion.open(str(tmp_path))
-    dataset.tags.create("kept")
-    monkeypatch.setenv("LANCE_USE_VERSION_HINT", "0")
-    for _ in range(3):
-        dataset = dataset.delete(f"id = {dataset.version}")
-    dataset.cleanup(datetime.timedelta(0))
-    monkeypatch.undo()
-    store = LocalStore(tmp_path)
-    assert not store.exists(NamingScheme.V2.path(2))
-    assert find_latest(store) == (4, NamingScheme.V2)
-    assert write_dataset(TABLE, tmp_path, "append").version == 5
 
 
 def test_names_that_are_no_manifests_of_the_history() -> None:
