@@ -8,7 +8,7 @@ from the logical type and the children.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Final
 
@@ -23,7 +23,6 @@ from lance_engine.logical_types import (
     text_metadata,
     to_arrow_type,
 )
-from lance_engine.map_parts import parts_type
 from lance_engine.records import record
 from lance_engine.spelling import nearest
 
@@ -44,8 +43,7 @@ class Field:
     """One node of the schema tree.
 
     `id` is unique in the schema and does not change when a field is renamed; `parent_id` is -1 at the top
-    level. `uninterpreted` keeps the serialized parts of the stored message that are not used here. `members`
-    are the paths to what a scan reads of JSON objects, or the parts of maps; everything without any.
+    level. `uninterpreted` keeps the serialized parts of the stored message that are not used here.
     """
 
     name: str
@@ -56,7 +54,6 @@ class Field:
     children: tuple[Field, ...] = ()
     metadata: Mapping[str, str] = field(default_factory=dict, hash=False)
     uninterpreted: bytes = field(default=b"", repr=False, compare=False)
-    members: tuple[tuple[str, ...], ...] = ()
 
     @property
     def arrow_type(self) -> pa.DataType:
@@ -68,14 +65,7 @@ class Field:
             return pa.large_binary()
         if self.is_json:
             return pa.string()
-        if self.members:
-            return parts_type(self.whole.arrow_type, [part for part, *_ in self.members])
         return to_arrow_type(self.name, self.logical_type, [child.to_arrow() for child in self.children])
-
-    @property
-    def whole(self) -> Field:
-        """The field with everything in it."""
-        return replace(self, members=()) if self.members else self
 
     @property
     def column_type(self) -> pa.DataType:

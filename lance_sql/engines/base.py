@@ -52,7 +52,6 @@ class ScanReport:
     `residual`: predicates over this table that the engine applies. `decisions`: the reason for each predicate
     that the engine offered to the scan. `read_ahead`: loaded into memory before the statement runs.
     `scanner`: the scan itself, which has not run. `numbered`: columns of which come numbers, not strings.
-    `computed`: functions of columns that it computes.
     `narrowed`: whether the scan tests each condition that only the engine has to test.
     """
 
@@ -65,7 +64,6 @@ class ScanReport:
     read_ahead: bool = False
     scanner: Scanner | None = None
     numbered: tuple[str, ...] = ()
-    computed: tuple[str, ...] = ()
     narrowed: tuple[Decision, ...] = ()
 
 
@@ -83,13 +81,6 @@ class Query(Protocol):
 
     def stream(self, run: StatementRun) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         """The schema, and the batches as they arrive; errors as in `to_table`."""
-
-
-class EntryFunction(NamedTuple):
-    """A function of strings: `run` returns an array of the type `kind`, null for nulls only."""
-
-    run: Callable[[pa.Array], pa.Array]
-    kind: pa.DataType
 
 
 class EnginePlan(NamedTuple):
@@ -136,7 +127,7 @@ class Engine(Protocol):
     ) -> None:
         """Register `dataset` as `name`, replacing any previous registration.
 
-        `parts` replace whole columns.
+        `parts` add columns.
         """
 
     def unregister(self, name: str) -> None:
@@ -172,9 +163,6 @@ class Engine(Protocol):
 
     def likes_are_standard(self) -> bool:
         """Whether LIKE and the functions for parts of strings have their usual meaning."""
-
-    def entry_function(self, call: str) -> EntryFunction | None:
-        """A function that statements may call, if scans can compute its values; see `text.entry_calls`."""
 
     def query(self, text: str, params: Parameters) -> PlannedQuery:
         """Plan `text`; statements without a result run at once. Raises `LanceError`."""

@@ -18,9 +18,7 @@ class Capabilities:
     `reads_tables_ahead`: some tables of a join are read before it begins, once for all of their scans.
     `groups_by_numbers`: it groups by numbers faster than by strings. `groups_by_codes`: but not faster than
     by one column of strings with a small dictionary. `backslash_escapes`: after a backslash,
-    a character of a LIKE pattern has no special meaning. `reads_a_column_to_count`: a scan that only needs
-    the number of rows asks for the first column. `compares_map_keys`: it reads maps slowly, because it
-    compares the keys of each. `parses_slowly`: long lists of constants are faster as a table.
+    a character of a LIKE pattern has no special meaning.
     `unknown_column_remedy`: the hint in errors about unknown columns.
     """
 
@@ -36,7 +34,4 @@ class Capabilities:
     groups_by_numbers: bool
     groups_by_codes: bool
     backslash_escapes: bool
-    reads_a_column_to_count: bool
-    compares_map_keys: bool
-    parses_slowly: bool
     unknown_column_remedy: str

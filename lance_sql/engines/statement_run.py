@@ -38,8 +38,6 @@ class StatementRun:
         self.failure: LanceError | None = None
         #: by table name: conditions for the rows that the statement needs
         self.only: dict[str, list[Node | FilterPlan]] = {}
-        #: tables of which the statement does not use the first column, although engines may ask for it
-        self.counted: frozenset[str] = frozenset()
         #: by table name: the positions of the rows that the statement reads, if it reads no others
         self.ranges: dict[str, range] = {}
         #: by table name: the number of rows after which the statement probably has what it needs

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -11,7 +10,6 @@ import pyarrow as pa
 from lance_engine.errors import LanceError
 from lance_engine.owned import OwnedValues
 from lance_engine.recent import Recent
-from lance_engine.scan.paths import arrow_field, split_path
 from lance_engine.scan.system import SYSTEM_FIELDS
 
 from lance_sql.engines.parts import Parts, added_columns
@@ -22,7 +20,6 @@ if TYPE_CHECKING:
     from lance_engine.scan.entry_columns import EntryColumn
     from lance_engine.scan.plan import FilterPlan
     from lance_engine.scan.splits import ScanSplit
-    from lance_engine.schema_tree import Field
 
     from lance_sql.engines.statement_run import StatementRun
     from lance_sql.engines.table_filters import TableFilters
@@ -49,7 +46,7 @@ class EngineTable:
     one that it can. `dictionaries` returns dictionary-encoded strings as such, unless they have too many
     entries for the size of a batch. `narrow_decimals` returns decimals of up to 18 digits in 64 bits.
     `batch_rows` is the maximum number of rows per batch. `total_order` is for engines that order NaN by its
-    sign. `parts` replace whole columns, and add others.
+    sign. `parts` add columns.
     """
 
     def __init__(
@@ -73,22 +70,10 @@ class EngineTable:
         self._total_order = total_order
         own = dataset.storage_schema
         self.system_columns = tuple(column for column in system_columns if column not in own.names)
-        #: columns without some of their fields or members, by name
-        self.parts = {part.name: part for part in parts.columns} if parts is not None else {}
-        own = pa.schema(
-            [self.parts[field.name].to_arrow() if field.name in self.parts else field for field in own],
-            metadata=own.metadata,
-        )
-        #: the names that lead to fields of structs that are columns, by the name of the column
-        self.lone_fields = {} if parts is None else {path: split_path(path) for path in parts.fields}
-        for path in self.lone_fields:
-            own = own.append(arrow_field(dataset.snapshot.schema, path))
         fields = list(own)
         fields += [SYSTEM_FIELDS[column] for column in self.system_columns]
         #: columns that have what stands for strings of others, by name; filters cannot refer to them
         self.added = {} if parts is None else added_columns(dataset.snapshot, parts)
-        #: the run for which functions of strings have been called
-        self._called_for: weakref.ref[StatementRun] | None = None
         if declare is not None:
             fields = [field.with_type(declare(field.type)) for field in fields]
         added = [column.to_arrow() for column in self.added.values()]
@@ -96,7 +81,7 @@ class EngineTable:
         self.filter_schema = pa.schema([*fields, *added], metadata=own.metadata)
         #: string columns that are returned as dictionaries
         self.coded = (
-            _small_dictionaries(dataset, batch_rows, [*dataset.storage_schema.names, *self.lone_fields])
+            _small_dictionaries(dataset, batch_rows, dataset.storage_schema.names)
             if dictionaries
             else frozenset()
         )
@@ -112,8 +97,6 @@ class EngineTable:
             and field.name not in self.coded
             and field.type != own.field(field.name).type
         }
-        #: columns that come as structs of parts of maps; filters cannot refer to them
-        self.taken_apart = {part.name for part in self.parts.values() if part.members and not part.is_json}
         #: columns whose decimals are returned in 64 bits
         self.narrowed = frozenset(
             field.name
@@ -131,13 +114,7 @@ class EngineTable:
     @property
     def sources_of_numbers(self) -> tuple[str, ...]:
         """The columns of strings of which other columns have the numbers."""
-        lasting = (column.source for column in self.added.values() if column.entries.is_lasting)
-        return tuple(dict.fromkeys(lasting))
-
-    @property
-    def computed(self) -> tuple[str, ...]:
-        """The columns that have what functions make of strings."""
-        return tuple(name for name, column in self.added.items() if not column.entries.is_lasting)
+        return tuple(dict.fromkeys(column.source for column in self.added.values()))
 
     @property
     def num_rows(self) -> int:
@@ -155,7 +132,7 @@ class EngineTable:
     ) -> TableScan:
         """A scan of the declared columns, registered in `run` if given; of all rows or those of `splits`."""
         names = self.schema.names if columns is None else columns
-        if filter is not None and (self._total_order or self.lone_fields):
+        if filter is not None and self._total_order:
             filter = self.filters.of_filter(filter)
         for plan in () if run is None else self._wanted(run):
             filter = self.filters.both(filter, plan)
@@ -169,34 +146,15 @@ class EngineTable:
         if run is not None:
             if self.name in run.expected:
                 scan.scanner.expect(run.expected[self.name])
-            self._forget_others(run)
             scan.begin(run)
         return scan
-
-    def counts_in(self, run: StatementRun) -> bool:
-        """Whether a run does not use the first column, so that a scan of nothing else only counts rows."""
-        gives_keys = run.join_keys is not None and self.name in run.join_keys.givers
-        return self.name in run.counted and not gives_keys
 
     @cached_property
     def filters(self) -> TableFilters:
         """The conditions of its scans."""
         from lance_sql.engines.table_filters import TableFilters  # with the first filter
 
-        return TableFilters(
-            self.dataset.snapshot, self.filter_schema, self.lone_fields, total_order=self._total_order
-        )
-
-    def _forget_others(self, run: StatementRun) -> None:
-        """Each run calls the functions of strings itself."""
-        if not self.computed or (self._called_for is not None and self._called_for() is run):
-            return
-        from lance_engine.scan.entry_columns import MappedEntries
-
-        self._called_for = weakref.ref(run)
-        for column in self.added.values():
-            if isinstance(column.entries, MappedEntries):
-                column.entries.forget()
+        return TableFilters(self.dataset.snapshot, self.filter_schema, total_order=self._total_order)
 
     def _known_scan(self, key: _ScanKey, filter: Any) -> TableScan | None:
         """A scan of rows that pass a plan; None where nothing is kept."""
@@ -213,9 +171,9 @@ class EngineTable:
     def _new_scan(
         self, key: _ScanKey, filter: Any, batch_size: int | None = None, rows: range | None = None
     ) -> TableScan:
-        others: dict[str, Field | EntryColumn] = {**self.parts, **self.added}
+        added: Mapping[str, EntryColumn] = self.added
         scanner = self.dataset.scan(
-            [others.get(name, name) for name in key.columns],
+            [added.get(name, name) for name in key.columns],
             filter,
             batch_size=batch_size or self._batch_rows,
             limit=None if rows is None else len(rows),

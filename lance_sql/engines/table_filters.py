@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 from lance_engine.expr.build import conjunction
 from lance_engine.expr.total_order import in_total_order
-from lance_engine.expr.tree import Column, Comparison, In, IsNull, Literal, Node, conjuncts, rebuilt
+from lance_engine.expr.tree import Column, Comparison, In, IsNull, Literal, Node, conjuncts
 from lance_engine.recent import Recent
 from lance_engine.scan.filters import parse_filter
 from lance_engine.scan.plan import FilterPlan
@@ -25,21 +24,18 @@ _KEPT_EXPRESSIONS: Final = 8
 class TableFilters:
     """The conditions for scans of `snapshot`, whose columns are those of `schema`.
 
-    `lone_fields` are columns that are fields of structs, and the names that lead to these. `total_order` is
-    for engines that order NaN by its sign.
+    `total_order` is for engines that order NaN by its sign.
     """
 
     def __init__(
         self,
         snapshot: Snapshot,
         schema: pa.Schema,
-        lone_fields: Mapping[str, Sequence[str]],
         *,
         total_order: bool,
     ) -> None:
         self._snapshot = snapshot
         self._schema = schema
-        self._lone_fields = lone_fields
         self._total_order = total_order
         #: by the pickled bytes of expressions
         self._plans: Recent[bytes, FilterPlan] = Recent(_KEPT_EXPRESSIONS)
@@ -53,22 +49,10 @@ class TableFilters:
         from lance_engine.expr.from_arrow import from_arrow, pickled  # slow to import
 
         def plan() -> FilterPlan:
-            tree = self.of_dataset(from_arrow(filter, self._schema))
+            tree = from_arrow(filter, self._schema)
             return FilterPlan(in_total_order(tree) if self._total_order else tree, self._snapshot)
 
         return self._plans.computed(pickled(filter).to_pybytes(), plan)
-
-    def of_dataset(self, condition: Node) -> Node:
-        """A condition on columns of the table as one on those of the dataset."""
-        if not self._lone_fields:
-            return condition
-
-        def as_field(node: Node) -> Node:
-            if not isinstance(node, Column) or node.parts[0] not in self._lone_fields:
-                return node
-            return Column(tuple(self._lone_fields[node.parts[0]]), node.stored_type)
-
-        return rebuilt(condition, as_field)
 
     def of_condition(self, condition: Node | FilterPlan) -> FilterPlan:
         """The plan of a condition of a statement, which may have been made for another version."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -28,12 +27,9 @@ class TableScan:
         splits: Sequence[ScanSplit] | None = None,
     ) -> None:
         self.scanner = scanner
-        self._table = table
         self._name = table.name
         self._splits = splits
         self._run: StatementRun | None = None
-        #: whether each batch is one column of nulls
-        self._nulls = False
         self.schema = pa.schema([table.schema.field(name) for name in scanner.schema.names])
         self._cast = not table.converted.isdisjoint(self.schema.names)
         self._narrowed = table.narrowed.intersection(self.schema.names)
@@ -46,13 +42,6 @@ class TableScan:
         found.scanner = repeated(self.scanner)
         return found
 
-    def counting(self, name: str) -> TableScan:
-        """The same scan of no columns, with nulls in place of the column `name`."""
-        found = copy.copy(self)
-        found.schema = pa.schema([self._table.schema.field(name).with_nullable(True)])
-        found._nulls = True
-        return found
-
     def begin(self, run: StatementRun) -> None:
         """The scan belongs to `run`."""
         self._run = run
@@ -62,8 +51,6 @@ class TableScan:
         """The rows; each call reads them again."""
         schema, run = self.schema, self._run
         convert: Convert | None = (lambda batch: batch.cast(schema)) if self._cast else None
-        if self._nulls:
-            convert = partial(_nulls, schema)
         failed = None if run is None else run.failed
         keys = None if run is None or run.join_keys is None else run.join_keys
         collector = None if keys is None else keys.collector(self._name, self.scanner, self._splits)
@@ -83,8 +70,3 @@ class TableScan:
 
     def count(self) -> int:
         return self.scanner.count()
-
-
-def _nulls(schema: pa.Schema, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """As many nulls as a batch has rows."""
-    return pa.RecordBatch.from_arrays([pa.nulls(batch.num_rows, schema.field(0).type)], schema=schema)

@@ -96,8 +96,6 @@ class Explanation:
             details.append(
                 ("numbered", f"{', '.join(scan.numbered)}: compared as numbers instead of strings")
             )
-        if scan.computed:
-            details.append(("computed", f"{', '.join(scan.computed)}: once for each stored string"))
         details.append(("pushed", " AND ".join(scan.pushed) or "-"))
         details.append(("residual", " AND ".join(scan.residual) or "-"))
         for decision in scan.decisions:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from lance_sql.session.counted_rows import CountedRowsQuery, counted_tables
 from lance_sql.session.limited_queries import (
     FirstRowsQuery,
     LimitedQuery,
@@ -13,8 +12,8 @@ from lance_sql.session.limited_queries import (
     pays_to_limit,
     pays_to_skip,
 )
+from lance_sql.session.numbered_tables import PartTables, QueryOfParts
 from lance_sql.session.scan_conditions import NarrowedQuery, ScanCondition, ScanConditions
-from lance_sql.session.struct_parts import PartTables, QueryOfParts
 from lance_sql.text.limits import first_rows, limited, without_offset
 
 if TYPE_CHECKING:
@@ -50,9 +49,6 @@ class LessReading:
             query = (
                 self._of_any_rows(statement, bound, chosen, parts) or self._of_joins(bound, chosen) or chosen
             )
-        if self._engine.capabilities.reads_a_column_to_count and bound.text == statement.original:
-            counted = counted_tables(statement, bound.datasets, planned)
-            query = CountedRowsQuery(query, counted) if counted else query
         conditions = self.conditions(statement, parameters, bound, lambda: planned.scans)
         return parts, NarrowedQuery(query, conditions, self._engine) if conditions else query
 

@@ -12,20 +12,17 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import pyarrow as pa
 from lance_engine.owned import OwnedValues
 from lance_engine.recent import Recent
-from lance_engine.scan.stored_entries import entries_of, stored_entries
-from lance_engine.scan.string_numbers import MOST_BYTES, StringNumbers
+from lance_engine.scan.string_numbers import StringNumbers
 
 from lance_sql.engines.parts import Parts
-from lance_sql.text.entry_calls import FUNCTIONS, STRING
 from lance_sql.text.tokens import quote
 
 if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
 
-    from lance_sql.engines.base import EntryFunction, PlannedQuery
+    from lance_sql.engines.base import PlannedQuery
     from lance_sql.engines.statement_run import StatementRun
-    from lance_sql.text.entry_calls import Call
-    from lance_sql.text.grouped_keys import CallKind, GroupedKeys, Uses
+    from lance_sql.text.grouped_keys import GroupedKeys, Uses
     from lance_sql.text.statement import Statement
     from lance_sql.types.duckdb_values import Convert
 
@@ -38,43 +35,28 @@ _KEPT_TEXTS: Final = 32
 
 
 class NumberedColumn(NamedTuple):
-    """A column `extra` of the table, made of the strings of the column `name`, and what a query does with it.
-
-    It has `numbers` of the strings, or of those that `function` returns; without numbers, its values.
-    """
+    """A column `extra` of the table with `numbers` of the strings of the column `name`, and its uses."""
 
     name: str
     extra: str
     uses: Uses
-    numbers: StringNumbers | None
-    function: EntryFunction | None = None
+    numbers: StringNumbers
 
 
 class NumberedKeys(NamedTuple):
-    """The columns of a table of which a statement only compares values, or that scans compute."""
+    """The columns of a table of which a statement only compares values."""
 
     table: str
     keys: GroupedKeys
     columns: tuple[NumberedColumn, ...]
 
-    @property
-    def calls_functions(self) -> bool:
-        """Whether scans compute functions."""
-        return any(column.function is not None for column in self.columns)
-
     def parts(self) -> Parts:
         """The additional columns of the table."""
-        coded, mapped = [], []
-        for name, extra, _, numbers, function in self.columns:
-            if function is None:
-                coded.append((extra, name))
-            else:
-                mapped.append((extra, name, function.run, function.kind if numbers is None else numbers))
-        return Parts(self.table, coded=tuple(coded), mapped=tuple(mapped))
+        return Parts(self.table, coded=tuple((column.extra, column.name) for column in self.columns))
 
 
 class NumberedStatement(NamedTuple):
-    """A statement that only compares columns of `tables`, or has functions computed by their scans."""
+    """A statement that only compares columns of `tables`."""
 
     original: str
     tables: tuple[NumberedKeys, ...]
@@ -83,11 +65,6 @@ class NumberedStatement(NamedTuple):
     def columns(self) -> Iterator[NumberedColumn]:
         """The columns of all tables."""
         return (column for keys in self.tables for column in keys.columns)
-
-    @property
-    def calls_functions(self) -> bool:
-        """Whether scans compute functions."""
-        return any(keys.calls_functions for keys in self.tables)
 
     def text(self, others: Sequence[str], names: Sequence[str]) -> str | None:
         """The statement over other tables, whose result has columns of these names; None if uncertain."""
@@ -126,17 +103,10 @@ class NumberedStatement(NamedTuple):
 
 
 #: Queries without any of these words need all strings.
-_COMPARING: Final = {"GROUP", "DISTINCT", *map(str.upper, FUNCTIONS)}
+_COMPARING: Final = {"GROUP", "DISTINCT"}
 #: The names that engines have for the types of numbers and strings.
 _NUMBERS: Final = ("INTEGER", "UTINYINT", "int32", "uint8")
 _STRINGS: Final = ("VARCHAR", "string", "large_string")
-
-
-class Functions(NamedTuple):
-    """The functions of a session for a statement, and how many rows its conditions leave, as far as known."""
-
-    entry_function: Callable[[str], EntryFunction | None]
-    rows_left: Callable[[], float]
 
 
 class KnownKeys:
@@ -149,14 +119,12 @@ class KnownKeys:
         self._groups_by_codes = groups_by_codes
         self._known: OwnedValues[DatasetVersion, Recent[_Place, NumberedKeys | None]] = OwnedValues()
 
-    def of(
-        self, statement: Statement, datasets: Mapping[str, DatasetVersion], functions: Functions
-    ) -> NumberedStatement | None:
+    def of(self, statement: Statement, datasets: Mapping[str, DatasetVersion]) -> NumberedStatement | None:
         """The keys of a statement over datasets, if numbers pay; None if not."""
         tables = []
         for table, dataset in datasets.items():
             known = self._known.computed(dataset, partial(Recent, _KEPT_TEXTS))
-            found = partial(self._found, statement, table, datasets, functions)
+            found = partial(numbered_keys, statement, table, datasets, self._groups_by_codes)
             keys = known.computed(_place(statement, table, datasets), found)
             if keys is not None:
                 tables.append(keys)
@@ -166,20 +134,7 @@ class KnownKeys:
         """The statement cannot be changed so, although its text looked like it."""
         for table, dataset in datasets.items():
             known = self._known.computed(dataset, partial(Recent, _KEPT_TEXTS))
-            place = _place(statement, table, datasets)
-            refused = known.get(place)
-            # Perhaps it can without functions.
-            again = refused is not None and refused.calls_functions
-            known[place] = self._found(statement, table, datasets, None) if again else None
-
-    def _found(
-        self,
-        statement: Statement,
-        table: str,
-        datasets: Mapping[str, DatasetVersion],
-        functions: Functions | None,
-    ) -> NumberedKeys | None:
-        return numbered_keys(statement, table, datasets, functions, self._groups_by_codes)
+            known[_place(statement, table, datasets)] = None
 
 
 #: A text, a table, and the columns of the others by name.
@@ -252,7 +207,6 @@ class NumberedQuery:
             position: (column.numbers, kinds[position])
             for column in self._keys.columns
             for position in column.uses.shown
-            if column.numbers is not None
         }
 
 
@@ -285,7 +239,6 @@ def numbered_keys(
     statement: Statement,
     table: str,
     datasets: Mapping[str, DatasetVersion],
-    functions: Functions | None,
     groups_by_codes: bool,
 ) -> NumberedKeys | None:
     """The strings of a table that a statement over datasets only compares, if numbers pay; None if not."""
@@ -302,33 +255,16 @@ def numbered_keys(
     strings = [name for name, own in names.items() if _is_string(schema.field(own).type)]
     from lance_sql.text.grouped_keys import grouped_keys
 
-    def kind(call: Call) -> CallKind:
-        function = None if functions is None or is_join else functions.entry_function(call.written)
-        stored = None if function is None else stored_entries(dataset.snapshot, names[call.column])
-        if function is None or stored is None:
-            return None
-        if not pa.types.is_string(function.kind):
-            return (
-                "anywhere"
-                if pa.types.is_integer(function.kind) or pa.types.is_boolean(function.kind)
-                else None
-            )
-        return "compared" if call.longest(stored.entries, stored.bytes) <= MOST_BYTES else None
-
     others = {
         name: [column.lower() for column in other.storage_schema.names]
         for name, other in datasets.items()
         if name != table
     }
-    keys = grouped_keys(statement.tokens, table, names, strings, kind, others)
+    keys = grouped_keys(statement.tokens, table, names, strings, others=others)
     if keys is None:
         return None
-    if keys.is_filtered and not keys.calls and rows < _LEAST_FILTERED_ROWS:
+    if keys.is_filtered and rows < _LEAST_FILTERED_ROWS:
         return None
-    if keys.calls and functions is not None and keys.is_filtered:
-        sources = {names[call.column] for call in keys.calls}
-        if functions.rows_left() < sum(entries_of(dataset.snapshot, name) or 0 for name in sources):
-            return numbered_keys(statement, table, datasets, None, groups_by_codes)
     columns = []
     for key, uses in keys.columns.items():
         numbers = StringNumbers.of(dataset.snapshot, names[key])
@@ -337,12 +273,6 @@ def numbered_keys(
         # Numbers of strings that are all known ascend with these.
         if numbers.known is not None or not uses.orders:
             columns.append(NumberedColumn(names[key], _unused(f"number of {key}", names), uses, numbers))
-    for call, uses in keys.calls.items():
-        function = functions and functions.entry_function(call.written)
-        if function:
-            numbers = StringNumbers.empty() if pa.types.is_string(function.kind) else None
-            extra = _unused(call.written.replace(STRING, call.column), names)
-            columns.append(NumberedColumn(names[call.column], extra, uses, numbers, function))
     return NumberedKeys(table, keys, tuple(columns)) if columns else None
 
 

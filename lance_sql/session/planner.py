@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 from lance_sql.catalog.prepared import PreparedStatements
 from lance_sql.session.less_reading import LessReading
-from lance_sql.session.long_lists import ShortenedText, shortened
 from lance_sql.session.metadata_answers import MetadataAnswers
 from lance_sql.session.metrics import final_metrics
-from lance_sql.session.scan_conditions import NarrowedQuery, of_one_scan, require, with_conditions
+from lance_sql.session.scan_conditions import require, with_conditions
 from lance_sql.session.searching import PreparedQuery
 from lance_sql.statements.whole_table import whole_table_aggregates
 
@@ -39,7 +38,7 @@ class Planner:
         self._prepared = PreparedStatements(
             binding, lambda text: engine.query(text, None), folds_names=engine.capabilities.folds_names
         )
-        #: registered tables of single statements: results of searches, and long lists
+        #: registered tables of single statements: results of searches
         self._lent: set[str] = set()
         #: those of statements whose results have been released
         self._unused: list[str] = []
@@ -51,9 +50,7 @@ class Planner:
     def query(self, searches: Searches) -> tuple[Query, list[Callable[[], object]]]:
         """The query for a statement, and what to call when its result is released."""
         released: list[Callable[[], object]] = []
-        bound, short = self._bound(searches.statement, searches.tables)
-        if short.tables:
-            released.append(functools.partial(self._unused.extend, short.tables))
+        bound = self._bound(searches.statement, searches.tables)
         query: Query | None = self._metadata.known(searches.statement, bound, searches.parameters)
         if query is None:
             planned = self._engine.query(bound.text, searches.parameters)
@@ -63,8 +60,6 @@ class Planner:
                 parts, query = self._less_reading.instead(
                     searches.statement, searches.parameters, bound, planned
                 )
-                conditions = of_one_scan(short.conditions, planned.scans)
-                query = NarrowedQuery(query, conditions, self._engine) if conditions else query
                 if parts is not None:
                     released.append(functools.partial(self._less_reading.parts.release, parts.tables))
         if searches.tables:
@@ -78,8 +73,8 @@ class Planner:
         from lance_sql.session.explanation import Explanation  # draws plans
 
         engine, statement, params = self._engine, searches.statement, searches.parameters
-        bound, short = self._bound(statement, searches.tables)
-        self._unused.extend([*searches.tables, *short.tables])
+        bound = self._bound(statement, searches.tables)
+        self._unused.extend(searches.tables)
         if whole_table_aggregates(statement) is not None:
             known = self._metadata.of(statement, bound, engine.query(bound.text, params))
             if known is not None:
@@ -93,10 +88,7 @@ class Planner:
                 bound, lambda: (planned() if parts is None else parts.query).scans
             )
             run.join_keys = None if begin is None else begin()
-            conditions = [
-                *self._less_reading.conditions(statement, params, bound, lambda: planned().scans),
-                *(of_one_scan(short.conditions, planned().scans) if short.conditions else ()),
-            ]
+            conditions = self._less_reading.conditions(statement, params, bound, lambda: planned().scans)
             require(conditions, run, engine)
             text = bound.text if parts is None else parts.text
             plan = engine.explain(text, params, run, analyze=analyze)
@@ -114,10 +106,8 @@ class Planner:
             plan.rows,
         )
 
-    def _bound(
-        self, statement: Statement, searched: Mapping[str, SearchTable]
-    ) -> tuple[Bound, ShortenedText]:
-        """Registers what `statement` names with the engine: datasets, results of searches, and long lists."""
+    def _bound(self, statement: Statement, searched: Mapping[str, SearchTable]) -> Bound:
+        """Registers what `statement` names with the engine: datasets, and results of searches."""
         while self._unused:
             name = self._unused.pop()
             self._engine.unregister(name)
@@ -125,7 +115,5 @@ class Planner:
         for name, table in searched.items():
             self._engine.register_other(name, table)
         self._prepared.renew(statement)
-        bound = self._binding.bind(statement)
-        short = shortened(statement, bound, self._engine)
-        self._lent.update(searched, short.tables)
-        return bound._replace(text=short.text), short
+        self._lent.update(searched)
+        return self._binding.bind(statement)

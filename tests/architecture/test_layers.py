@@ -64,7 +64,7 @@ FLOORS = {
         blob_type
         schema_tree
         logical_types
-        cache  map_parts
+        cache
         arrow_compute
         interrupts
         kernels  owned  recent  tasks

@@ -19,7 +19,6 @@ import lance_sql
 from lance_sql.catalog import functions
 from lance_sql.catalog.row_numbers import by_number, number_name
 from lance_sql.catalog.values import compile_value
-from lance_sql.engines.duckdb.entry_functions import entry_function
 
 #: DataFusion computes in batches of 8,192 rows, and gives more of them to several threads.
 SIZES = (8_191, 8_192, 8_193, 20_000)
@@ -197,7 +196,6 @@ def test_no_result_is_matched_by_position(monkeypatch: pytest.MonkeyPatch) -> No
     from contextlib import contextmanager
 
     from lance_sql.catalog import values
-    from lance_sql.engines.duckdb import entry_functions
 
     numbers = pa.array(range(1000))
     monkeypatch.setattr(functions, "_context", lambda held=functions._context: Shuffled(held()))
@@ -212,14 +210,6 @@ def test_no_result_is_matched_by_position(monkeypatch: pytest.MonkeyPatch) -> No
     batch = pa.record_batch({"lance_sql_row": numbers})
     _, compute = compile_value("lance_sql_row * 2 + 1", batch.schema)
     assert compute(batch).to_pylist() == [2 * number + 1 for number in range(1000)]
-
-    monkeypatch.setattr(
-        entry_functions, "_idle", [Shuffled(entry_functions._database().cursor()) for _ in range(2)]
-    )
-    texts = [f"{number:04d}" for number in range(1000)]
-    function = entry_function("left(reverse(" + entry_functions.STRING + "), 3)")
-    assert function is not None
-    assert function.run(pa.array(texts)).to_pylist() == [text[:0:-1] for text in texts]
 
 
 def test_rows_without_one_value_each_are_refused() -> None:

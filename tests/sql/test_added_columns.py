@@ -1,4 +1,4 @@
-"""Columns that engines get in addition to strings: their numbers, and what functions make of them."""
+"""Columns that engines get in addition to strings: their numbers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 import duckdb
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import UnsupportedFeatureError
@@ -20,14 +19,6 @@ from lance_sql.engines.statement_run import StatementRun
 from lance_sql.engines.table import EngineTable
 
 ROWS = 8_000
-
-
-def _lower(texts: pa.Array) -> pa.Array:
-    return pc.utf8_lower(texts)
-
-
-def _has_seven(texts: pa.Array) -> pa.Array:
-    return pc.match_substring(texts, "7")
 
 
 @pytest.fixture(scope="module")
@@ -49,17 +40,7 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> DatasetVersion:
     return lance_sql.open(place).delete("id % 13 = 4")
 
 
-LOWER, LARGE_LOWER = StringNumbers.empty(), StringNumbers.empty(large=True)
-PARTS = Parts(
-    "t",
-    coded=(("text#", "text"), ("flag#", "flag")),
-    mapped=(
-        ("lower#", "text", _lower, LOWER),
-        ("seven", "text", _has_seven, pa.bool_()),
-        ("large lower#", "large", _lower, LARGE_LOWER),
-        ("large seven", "large", _has_seven, pa.bool_()),
-    ),
-)
+PARTS = Parts("t", coded=(("text#", "text"), ("flag#", "flag")))
 
 
 def number_of(dataset: DatasetVersion, column: str) -> StringNumbers:
@@ -82,13 +63,13 @@ def sorted_rows(table: pa.Table) -> list[tuple[Any, ...]]:
 def test_added_columns_come_last(dataset: DatasetVersion) -> None:
     table = EngineTable(dataset, "other", parts=PARTS, system_columns=["_rowid"])
     assert table.name == "t"
-    assert table.schema.names[-7:-2] == ["_rowid", "text#", "flag#", "lower#", "seven"]
-    assert table.schema.types[-6:-2] == [pa.int32(), pa.uint8(), pa.int32(), pa.bool_()]
+    assert table.schema.names[-3:] == ["_rowid", "text#", "flag#"]
+    assert table.schema.types[-2:] == [pa.int32(), pa.uint8()]
     assert table.sources_of_numbers == ("text", "flag")
 
 
 @pytest.mark.parametrize("dictionaries", [False, True])
-@pytest.mark.parametrize("columns", [None, ["text#"], ["text", "text#"], ["id", "seven", "flag#", "lower#"]])
+@pytest.mark.parametrize("columns", [None, ["text#"], ["text", "text#"], ["id", "flag#"]])
 @pytest.mark.parametrize("filter", [None, "id % 2 = 0", "id % 200 = 1", "text = 'Text 7'", "half > 3"])
 @pytest.mark.parametrize("how", ["whole", "limited", "small batches"])
 def test_scans_have_what_stands_for_the_strings(
@@ -115,16 +96,6 @@ def test_scans_have_what_stands_for_the_strings(
         assert number_of(dataset, "text").strings(found["text#"]).equals(expected["text"])
     if "flag#" in found.schema.names:
         assert number_of(dataset, "flag").strings(found["flag#"]).equals(expected["flag"])
-    if "lower#" in found.schema.names:
-        assert LOWER.strings(found["lower#"]).equals(pc.utf8_lower(expected["text"]))
-        assert found["seven"].equals(_has_seven(expected["text"]))
-    if "large lower#" in found.schema.names:
-        assert (
-            LARGE_LOWER.strings(found["large lower#"])
-            .cast(pa.string())
-            .equals(pc.utf8_lower(expected["text"]))
-        )
-        assert found["large seven"].equals(_has_seven(expected["text"]))
     if "text" in found.schema.names:
         assert found["text"].cast(pa.string()).equals(expected["text"])
 
@@ -143,37 +114,15 @@ def test_filters_on_added_columns_stay_with_duckdb(dataset: DatasetVersion) -> N
     connection = duckdb.connect()
     connection.register("t", table)
     text = "SELECT count(*) FROM t WHERE {} AND id < 40"
-    found = connection.sql(text.format('"text#" IN (1, 3) AND seven')).fetchall()
+    found = connection.sql(text.format('"text#" IN (1, 3)')).fetchall()
     strings = number_of(dataset, "text").strings(pa.array([1, 3])).to_pylist()
     kept = dataset.scan(["text"], "id < 40").to_table()["text"].to_pylist()
-    assert found == [(sum(1 for value in kept if value in strings and "7" in value),)]
+    assert found == [(sum(1 for value in kept if value in strings),)]
     decided = [offered.decision for offered in table._offered.values()]
     assert any(decision.pushed for decision in decided if "id" in decision.condition)
     assert not any(decision.pushed for decision in decided if "#" in decision.condition)
 
 
-def test_each_run_calls_functions_once_for_each_dictionary(dataset: DatasetVersion) -> None:
-    calls: list[int] = []
-
-    def counted(texts: pa.Array) -> pa.Array:
-        calls.append(len(texts))
-        return pc.utf8_length(texts)
-
-    parts = Parts("t", mapped=(("length", "text", counted, pa.int32()),))
-    table = EngineTable(dataset, "t", parts=parts)
-    expected = pc.utf8_length(dataset.scan(["text"]).to_table()["text"])
-    runs = [StatementRun() for _ in range(3)]
-    for run in runs:
-        calls.clear()
-        for _ in range(2):  # an engine may scan a table several times
-            found = pa.Table.from_batches(table.scan(["length"], run=run).batches())
-            assert found["length"].equals(expected)
-        fragments = len(dataset.snapshot.fragments)
-        assert fragments <= len(calls) <= 2 * fragments  # groups of small fragments have readers of their own
-
-
 def test_columns_without_numbers_are_refused(dataset: DatasetVersion) -> None:
     with pytest.raises(UnsupportedFeatureError, match="no numbers"):
         EngineTable(dataset, "t", parts=Parts("t", coded=(("n", "id"),)))
-    with pytest.raises(UnsupportedFeatureError, match="too many distinct"):
-        EngineTable(dataset, "t", parts=Parts("t", mapped=(("n", "id", _lower, pa.bool_()),)))

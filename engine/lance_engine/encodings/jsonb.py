@@ -5,8 +5,6 @@ Binary values contain 64-bit integers and doubles; the keys of objects are sorte
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -20,19 +18,18 @@ STORED = pa.large_binary()
 _CONTAINERS = (0x20, 0x40, 0x80)
 
 
-def json_text(values: pa.LargeBinaryArray, members: Sequence[Sequence[str]] = ()) -> pa.StringArray:
-    """The texts of binary values, without white space; of objects, only the members on some paths if given.
+def json_text(values: pa.LargeBinaryArray) -> pa.StringArray:
+    """The texts of binary values, without white space.
 
     `kernels.InvalidJsonError` if a value is damaged; `kernels.BatchTooLargeError` requests fewer rows.
     """
-    paths = [list(path) for path in members]
     try:
-        text, offsets = kernels.decode_jsonb(*_buffers(values), paths)
+        text, offsets = kernels.decode_jsonb(*_buffers(values))
     except kernels.InvalidJsonError:
         stored = _with_texts_stored(values)
         if stored is None:
             raise
-        text, offsets = kernels.decode_jsonb(*_buffers(stored), paths)
+        text, offsets = kernels.decode_jsonb(*_buffers(stored))
     return _array(pa.string(), values, text, offsets)
 
 

@@ -157,8 +157,6 @@ class FragmentLayout:
 
     def projected(self, names: Names, coded: frozenset[str]) -> ProjectedColumns:
         """Some columns, of which those in `coded` are dictionaries."""
-        if has_passing(names):
-            return self._project(names, coded)
         key = names, coded
         found = self._projected.get(key)
         if found is None:
@@ -212,11 +210,6 @@ class FragmentLayout:
             self.columns(part.field for part in parts),
             stored_schema.equals(schema),
         )
-
-
-def has_passing(names: Names) -> bool:
-    """Whether some columns will be gone after their query: nothing may be kept for them."""
-    return any(isinstance(name, EntryColumn) and not name.entries.is_lasting for name in names)
 
 
 _layouts: OwnedValues[Snapshot, dict[tuple[_FileColumns, ...], FragmentLayout]] = OwnedValues()

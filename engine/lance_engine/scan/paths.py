@@ -145,33 +145,8 @@ def nested_columns(schema: Schema, names: Sequence[str]) -> tuple[str | Field, .
     )
 
 
-def with_fields(field: Field, paths: Iterable[Sequence[str]]) -> Field | None:
-    """A struct, maps or JSON documents with only what is on some paths; None if a field does not exist.
-
-    Names of fields are case-insensitive, unless several fields differ only in case.
-    """
-    if field.is_json:
-        return replace(field, members=tuple(sorted(map(tuple, paths))))
-    if field.logical_type == "map":
-        return replace(field, members=tuple((part,) for part in sorted({path[0] for path in paths})))
-    ids: set[int] = set()
-    for path in paths:
-        reached = field
-        for name in path:
-            if reached.logical_type != "struct":
-                break  # the rest of the path refers to the value
-            named = [child for child in reached.children if child.name.lower() == name.lower()]
-            if len(named) != 1:
-                return None
-            reached = named[0]
-        ids.add(reached.id)
-    return None if field.id in ids else _with_only(field, ids)
-
-
 def paths_below(field: Field) -> list[str]:
-    """The paths to the fields of a struct, only through structs, and to the members read of documents."""
-    if field.members:
-        return [".".join((field.name, *path)) for path in field.members]
+    """The paths to the fields of a struct, only through structs."""
     if field.logical_type != "struct":
         return [field.name]
     return [f"{field.name}.{path}" for child in field.children for path in paths_below(child)]

@@ -16,7 +16,7 @@ from lance_engine.cache import METADATA
 from lance_engine.errors import LanceError, Placed, UnsupportedFeatureError
 from lance_engine.file.fields import FieldBuilder
 from lance_engine.owned import OwnedValues
-from lance_engine.scan.layout import FragmentLayout, Names, ProjectedColumns, StoredColumn, has_passing
+from lance_engine.scan.layout import FragmentLayout, Names, ProjectedColumns, StoredColumn
 from lance_engine.scan.paths import field_path, is_read_alone, narrowed
 from lance_engine.scan.projection import BuiltField, Decoders, Projection
 from lance_engine.scan.system import SYSTEM_FIELDS
@@ -121,9 +121,7 @@ class RowsReader(ABC):
                 projected = self.projected(*key)
                 self._fetch_metadata(projected.columns)
                 fields = [self._decoder(column) for column in projected.stored]
-                found = Decoders(projected, fields)
-                if not has_passing(names):
-                    found = self._decoders.setdefault(key, found)
+                found = self._decoders.setdefault(key, Decoders(projected, fields))
         else:
             METADATA.hit(self)
         return Projection(self, found)

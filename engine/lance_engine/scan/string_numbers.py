@@ -48,7 +48,6 @@ class StringNumbers:
         known: tuple[str, ...] | None = None,
         *,
         large: bool = False,
-        is_lasting: bool = True,
     ) -> None:
         self.native = native
         #: there are no more strings than these
@@ -56,7 +55,6 @@ class StringNumbers:
         #: all strings, ascending by their bytes, if that is known
         self.known = known
         self.type: pa.DataType = pa.int32() if known is None else pa.uint8()
-        self.is_lasting = is_lasting
         self._large = large
 
     @staticmethod
@@ -77,7 +75,7 @@ class StringNumbers:
     def empty(most_strings: int = MOST_STRINGS, *, large: bool = False) -> StringNumbers:
         """A list of its own, such as for what a function makes of the strings of a column."""
         native = kernels.StringNumbers(most_strings, MOST_BYTES)
-        return StringNumbers(native, most_strings, large=large, is_lasting=False)
+        return StringNumbers(native, most_strings, large=large)
 
     @property
     def string_type(self) -> pa.DataType:

@@ -12,7 +12,6 @@ import pyarrow as pa
 from lance_engine import kernels
 from lance_engine.arrow_compute import pc
 from lance_engine.logical_types import to_arrow_type
-from lance_engine.map_parts import parts_of
 from lance_engine.schema_tree import Field
 
 #: Stored values, and their field, which may lack some of its children.
@@ -47,7 +46,6 @@ def stored_type(field: Field) -> pa.DataType:
         return DESCRIPTOR
     if field.is_json:
         return field.column_type
-    field = field.whole
     if not any(node.is_blob_v2 or node.is_json for node in field.walk()):
         return without_dictionaries(field.arrow_type)
     children = [child.to_arrow().with_type(stored_type(child)) for child in field.children]
@@ -71,9 +69,7 @@ def to_declared(parts: Sequence[Part], wanted: Field, blobs: ReadBlobs) -> pa.Ar
     if wanted.is_json:
         from lance_engine.encodings.jsonb import json_text  # few tables have JSON
 
-        return json_text(array, wanted.members)
-    if wanted.members:
-        return parts_of(to_declared(parts, wanted.whole, blobs), [part for part, *_ in wanted.members])
+        return json_text(array)
     if pa.types.is_dictionary(arrow_type):
         return _coded(array, arrow_type)
     if pa.types.is_struct(arrow_type):

@@ -14,11 +14,8 @@ CAPABILITIES = Capabilities(
     has_procedures=False,
     filters_joins=False,
     reads_tables_ahead=True,
-    groups_by_numbers=True,
+    groups_by_numbers=False,
     groups_by_codes=False,
     backslash_escapes=True,
-    reads_a_column_to_count=False,
-    compares_map_keys=False,
-    parses_slowly=False,
     unknown_column_remedy='Unquoted names are converted to lower case: quote mixed-case names, as in "Name"',
 )

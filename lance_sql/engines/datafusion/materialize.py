@@ -30,7 +30,6 @@ from lance_engine.scan.width import estimated_row_bytes
 from lance_sql.engines.datafusion.planning import PlannedScan, Planning
 from lance_sql.engines.datafusion.table import DataFusionTable
 from lance_sql.engines.sampling import sampled_share
-from lance_sql.text.semi_joins import JoinedTable, semi_joins_first
 from lance_sql.text.tokens import quote, spellings
 
 #: Bytes of a statement's tables that are read before it runs, by default.
@@ -124,43 +123,20 @@ def small_sides(
 
 def planned_with_counts(
     context: SessionContext,
-    tables: Mapping[str, DataFusionTable],
     sides: Sequence[Side],
     text: str,
     plan: Callable[[str], Any],
     prefix: str = "",
 ) -> Any:
-    """The DataFrame of `prefix` and `text` over `sides` in memory; None if these are insufficient.
-
-    `tables` are the Lance tables of the session by name.
-    """
+    """The DataFrame of `prefix` and `text` over `sides` in memory; None if these are insufficient."""
     read = [(side, batches) for side in sides if (batches := _read(side)) is not None]
     if not read:
         return None
     with _in_memory(context, read):
-        text = semi_joins_first(text, _joined(tables), lambda query: _is_query(query, plan))
         frame = plan(text)
         if not _needs_no_more(frame, [side for side, _ in read]):
             return None
         return plan(prefix + text) if prefix else frame
-
-
-def _joined(tables: Mapping[str, DataFusionTable]) -> dict[str, JoinedTable]:
-    """The Lance tables under the names that a text may use."""
-    return {
-        spelling: JoinedTable(table.schema.names, table.table.num_rows)
-        for name, table in tables.items()
-        for spelling in spellings(name)
-    }
-
-
-def _is_query(text: str, plan: Callable[[str], Any]) -> bool:
-    """Whether `text` can be planned on its own."""
-    try:
-        plan(text)
-    except Exception:  # DataFusion has no specific class
-        return False
-    return True
 
 
 def _sides(

@@ -19,7 +19,6 @@ from lance_sql.display.plan_trees import tree_of_lines
 from lance_sql.engines.base import (
     EngineData,
     EnginePlan,
-    EntryFunction,
     Parameters,
     ScanReport,
 )
@@ -128,9 +127,6 @@ class DataFusionEngine(TableSession[DataFusionTable]):
     def likes_are_standard(self) -> bool:
         return True  # LIKE is an operator; conditions for scans use no functions here
 
-    def entry_function(self, call: str) -> EntryFunction | None:
-        return None
-
     def converters(self, rows: pa.Table) -> Sequence[Convert | None]:
         return ()
 
@@ -161,7 +157,7 @@ class DataFusionEngine(TableSession[DataFusionTable]):
         with self.lock:
             sides = self._small_sides(text, planned)
             return planned_with_counts(
-                self.context, self._tables, sides, text, lambda text: self._plan(text, params), prefix
+                self.context, sides, text, lambda text: self._plan(text, params), prefix
             )
 
     def _small_sides(self, text: str, planned: Callable[[], Planned]) -> list[Side]:
@@ -224,7 +220,6 @@ class DataFusionEngine(TableSession[DataFusionTable]):
                         residual.get(name, ()),
                         read_ahead=name in ahead,
                         scanner=scanner,
-                        numbered=table.table.sources_of_numbers,
                     )
                 )
         kinds, bodies = (column.to_pylist() for column in plan)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import duckdb
-
 from lance_sql.engines.capabilities import Capabilities
 
 CAPABILITIES = Capabilities(
@@ -19,8 +17,5 @@ CAPABILITIES = Capabilities(
     groups_by_numbers=True,
     groups_by_codes=True,
     backslash_escapes=False,
-    reads_a_column_to_count=True,
-    compares_map_keys=True,
-    parses_slowly=int(duckdb.__version__.partition(".")[0]) >= 2,
     unknown_column_remedy="Column names: DESCRIBE the_table, or lance-sql inspect PATH",
 )

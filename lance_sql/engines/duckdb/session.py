@@ -17,7 +17,6 @@ from lance_engine.recent import Recent
 from lance_sql.engines.base import (
     EngineData,
     EnginePlan,
-    EntryFunction,
     Parameters,
     ScanReport,
 )
@@ -158,13 +157,6 @@ class DuckDBEngine(TableSession[DuckDBTable]):
     def likes_are_standard(self) -> bool:
         return self.functions_are_standard()
 
-    def entry_function(self, call: str) -> EntryFunction | None:
-        if not (self.functions_are_standard() and self.compares_bytes()):
-            return None
-        from lance_sql.engines.duckdb.entry_functions import entry_function  # few statements call any
-
-        return entry_function(call)
-
     def query(self, text: str, params: Parameters) -> DuckDBQuery:
         def expected() -> dict[DuckDBTable, int]:
             return self._expected(planned, text, params)
@@ -276,7 +268,6 @@ class DuckDBEngine(TableSession[DuckDBTable]):
                     decisions,
                     scanner=scanner,
                     numbered=table.sources_of_numbers,
-                    computed=table.computed,
                 )
                 return
 

@@ -10,8 +10,6 @@ from typing import Any, Final, TypeVar
 
 import duckdb
 
-from lance_sql.text.entry_calls import FUNCTIONS
-
 T = TypeVar("T")
 
 #: Statements that change neither settings nor functions.
@@ -27,12 +25,10 @@ _AT_ONCE: Final = re.compile(
 )
 
 #: Functions and operators of which sessions make something else than calls, if nobody replaced them.
-_STANDARD: Final = FUNCTIONS.keys() | frozenset(
+_STANDARD: Final = frozenset(
     {
-        "!~~", "->", "->>", "cardinality", "contains", "ends_with", "ilike_escape", "json_array_length",
-        "json_exists", "json_extract", "json_extract_path", "json_extract_path_text", "json_extract_string",
-        "json_keys", "json_type", "json_value", "like_escape", "map_keys", "map_values", "not_like_escape",
-        "prefix", "starts_with", "suffix", "~~", "~~*",
+        "!~~", "contains", "ends_with", "ilike_escape", "like_escape", "not_like_escape", "prefix",
+        "regexp_matches", "starts_with", "suffix", "~~", "~~*",
     }
 )  # fmt: skip
 

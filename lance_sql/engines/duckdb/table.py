@@ -169,12 +169,11 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
         except InvalidFilterError:
             reason = "this condition is not supported by scans"
             return _Offered(None, Decision(predicate.fragment(), False, reason))
-        changed = self.table.converted.union(self.table.added, self.table.taken_apart)
+        changed = self.table.converted.union(self.table.added)
         widened = sorted(changed.intersection(columns_of(tree)))
         if widened:
             reason = f"{', '.join(widened)} is stored with a different type"
             return _Offered(None, Decision(str(tree), False, reason))
-        tree = self.table.filters.of_dataset(tree)
         condition = Condition(self.table.dataset, tree)
         if self.pushdown == "all":
             return _Offered(condition, Decision(str(tree), True, "full pushdown is enabled"))
@@ -187,10 +186,7 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
     def stream(self, columns: Sequence[int] | None, filters: Sequence[Any]) -> tuple[object, bool]:
         """The Arrow stream of the declared `columns`, by index, that pass the accepted `filters`."""
         names = self.table.schema.names if columns is None else [self.table.schema.names[i] for i in columns]
-        filter, run = self._filter(filters), self._runs.current
-        if columns is not None and list(columns) == [0] and run is not None and self.table.counts_in(run):
-            return self.table.scan((), filter, run=run).counting(names[0]).stream().capsule(), True
-        return self._scan(names, filter).stream().capsule(), True
+        return self._scan(names, self._filter(filters)).stream().capsule(), True
 
     def _scan(self, columns: Sequence[str] | None = None, filter: FilterPlan | None = None) -> TableScan:
         return self.table.scan(columns, filter, run=self._runs.current)
@@ -292,7 +288,7 @@ def source(
 ) -> DuckDBTable | PlainDataset:
     """The object that DuckDB scans for `dataset`; LanceError if its row count is unknown.
 
-    `parts` replace whole columns.
+    `parts` add columns.
     """
     # DuckDB requests the count during registration, and would report an error as its own.
     _ = dataset.snapshot.num_rows

@@ -6,7 +6,6 @@ import gc
 import random
 import threading
 import weakref
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,7 +18,7 @@ from lance_engine import kernels
 from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import CorruptFileError, InvalidArgumentError, UnsupportedFeatureError
 from lance_engine.scan import stored_entries, string_numbers
-from lance_engine.scan.entry_columns import EntryColumn, MappedEntries
+from lance_engine.scan.entry_columns import EntryColumn
 from lance_engine.scan.fragment import FragmentReader
 from lance_engine.scan.stored_entries import entries_of
 from lance_engine.scan.string_numbers import StringNumbers
@@ -169,17 +168,6 @@ def test_a_list_lives_as_long_as_its_snapshot(tmp_path: Path) -> None:
     assert kept() is None
 
 
-def test_functions_live_as_long_as_their_column(tmp_path: Path) -> None:
-    dataset = write(table(400), tmp_path)
-    column = EntryColumn("n", "text", MappedEntries(length, INT32, 1_000, large=False))
-    for filter in (None, "id % 2 = 0"):
-        dataset.scan([column], filter).to_table()
-    kept = weakref.ref(column.entries)
-    del column
-    gc.collect()
-    assert kept() is None
-
-
 def test_strings_of_numbers(tmp_path: Path) -> None:
     numbers = StringNumbers.empty()
     given = pa.array(["b", None, "a", "b", "\0", ""])
@@ -203,39 +191,6 @@ def test_strings_of_numbers(tmp_path: Path) -> None:
         StringNumbers.empty(2).numbers(given)
 
 
-def test_the_second_scan_knows_the_dictionaries(tmp_path: Path) -> None:
-    calls: list[int] = []
-
-    def lengths(texts: pa.Array) -> pa.Array:
-        calls.append(len(texts))
-        return pc.utf8_length(texts)
-
-    dataset = write(table(400), tmp_path, max_rows_per_file=3_000)
-    column = EntryColumn("n", "text", MappedEntries(lengths, pa.int32(), 10_000, large=False))
-    expected = pc.utf8_length(dataset.scan(["text"]).to_table()["text"])
-    for _ in range(2):
-        found = dataset.scan([column], batch_size=256).to_table()["n"]
-        assert found.equals(expected)
-    assert len(calls) == 2
-    assert sum(calls) < ROWS / 4
-
-
-def test_dictionaries_are_forgotten_and_met_again(tmp_path: Path) -> None:
-    calls: list[int] = []
-
-    def lengths(texts: pa.Array) -> pa.Array:
-        calls.append(len(texts))
-        return length(texts)
-
-    dataset = write(table(300), tmp_path, max_rows_per_file=1_500)
-    mapped = MappedEntries(lengths, INT32, 400, large=False)  # those of one dictionary
-    columns = [EntryColumn("n", "text", mapped), "text"]
-    for _ in range(2):
-        found = dataset.scan(columns, "id % 3 <> 0", batch_size=100).to_table()
-        assert found["n"].equals(length(found["text"]))
-    assert len(calls) >= 8
-
-
 def test_dictionaries_with_more_than_they_claim_are_damaged(tmp_path: Path) -> None:
     dataset = write(table(300), tmp_path)
     for native in (
@@ -248,66 +203,6 @@ def test_dictionaries_with_more_than_they_claim_are_damaged(tmp_path: Path) -> N
     known = StringNumbers(kernels.StringNumbers([b"a", b"b"]), 2, ("a", "b"))
     with pytest.raises(CorruptFileError, match=r"other values than before.*column: text"):
         dataset.scan([EntryColumn("n", "text", known)]).to_table()
-
-
-def length(texts: pa.Array, kind: pa.DataType = INT32) -> pa.Array:
-    return pc.cast(pc.utf8_length(texts), kind)
-
-
-FUNCTIONS: dict[str, tuple[Callable[[pa.Array], pa.Array], pa.DataType]] = {
-    "bool": (lambda texts: pc.match_substring(texts, "a"), pa.bool_()),
-    "int32": (lambda texts: pc.cast(pc.binary_length(texts), pa.int32()), pa.int32()),
-    "int64": (lambda texts: length(texts, pa.int64()), pa.int64()),
-    "double": (lambda texts: pc.divide(length(texts, pa.float64()), 3.0), pa.float64()),
-    "chunked": (lambda texts: pa.chunked_array([length(texts)]), pa.int32()),
-    "sliced": (lambda texts: length(pa.concat_arrays([texts, texts])).slice(len(texts)), pa.int32()),
-    "nulls": (
-        lambda texts: pc.if_else(pc.match_substring(texts, "1"), None, length(texts)),
-        pa.int32(),
-    ),
-    "sliced bool": (
-        lambda texts: pc.match_substring(pa.concat_arrays([texts.slice(0, 3), texts]), "a").slice(3),
-        pa.bool_(),
-    ),
-}
-
-
-@pytest.mark.parametrize("name", FUNCTIONS)
-@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
-def test_functions_are_called_for_entries(tmp_path: Path, name: str, kind: pa.DataType) -> None:
-    function, given = FUNCTIONS[name]
-    data = table(400).set_column(1, "text", strings(400).cast(kind))
-    dataset = write(data, tmp_path, max_rows_per_file=4_000)
-    dataset = dataset.delete("id % 9 = 4")
-    mapped = MappedEntries(function, given, 10_000, large=kind == pa.large_string())
-    columns: list[str | EntryColumn] = [EntryColumn("n", "text", mapped), "text"]
-    for filter in (None, "id % 2 = 1", "id % 50 = 3", "text LIKE '%3%'"):
-        found = dataset.scan(columns, filter).to_table().combine_chunks()
-        texts = found["text"].combine_chunks()
-        expected = function(texts)
-        if isinstance(expected, pa.ChunkedArray):
-            expected = expected.combine_chunks()
-        assert found["n"].to_pylist() == expected.to_pylist()
-        assert found["n"].type == given
-
-
-@pytest.mark.parametrize(
-    ("function", "message"),
-    [
-        (lambda texts: pc.utf8_length(texts).cast(pa.int64()), "gave int64 instead of int32"),
-        (lambda texts: pc.utf8_length(texts).slice(1), "another number of values"),
-        (lambda texts: 1 / 0, "division by zero"),
-    ],
-)
-def test_wrong_functions_are_reported(
-    tmp_path: Path, function: Callable[[pa.Array], pa.Array], message: str
-) -> None:
-    dataset = write(table(300), tmp_path)
-    column = EntryColumn("n", "text", MappedEntries(function, pa.int32(), 10_000, large=False))
-    with pytest.raises(Exception, match=message):
-        dataset.scan([column]).to_table()
-    with pytest.raises(InvalidArgumentError, match="cannot be of type string"):
-        MappedEntries(function, pa.string(), 10_000, large=False)
 
 
 @pytest.mark.parametrize("version", ["2.1", "2.2"])
@@ -327,9 +222,6 @@ def test_rows_added_later_have_no_dictionary(tmp_path: Path, version: str, count
     check(dataset, limit=6_050)
     numbers = numbers_of(dataset)
     assert (numbers.known is not None) == (count == 5)
-    mapped = MappedEntries(length, INT32, 10_000, large=False)
-    found = dataset.scan([EntryColumn("n", "text", mapped), "text"]).to_table()
-    assert found["n"].equals(length(found["text"]))
 
 
 @pytest.mark.parametrize("version", ["2.1", "2.2"])
