@@ -129,6 +129,8 @@ def _write_operation(content: Any, operation: Operation) -> None:
             )
             fields.extend(operation.fields_modified)
             content.update_mode = int(operation.in_place)
+            if operation.inserts_keys:
+                _write_any_keys(content.inserted_rows.bloom)
         case Merge():
             content.fragments.extend(_messages(operation.fragments))
             content.schema.extend(schema_to_messages(operation.schema))
@@ -289,6 +291,14 @@ def _read_map(message: Any) -> MapUpdate:
         {entry.key: entry.value if entry.HasField("value") else None for entry in message.update_entries},
         message.replace,
     )
+
+
+def _write_any_keys(bloom: Any) -> None:
+    """The keys of inserted rows, as a filter with every bit set: it contains every key."""
+    bloom.bitmap = b"\xff" * 32
+    bloom.num_bits = 256
+    bloom.number_of_items = 1
+    bloom.probability = 1.0
 
 
 def _write_map(message: Any, update: MapUpdate | None) -> None:

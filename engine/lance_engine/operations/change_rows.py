@@ -48,7 +48,7 @@ def change_rows(snapshot: Snapshot, changes: RowChanges) -> Snapshot:
         removal = take_out(snapshot, rows_by_fragment(snapshot, gone))
         paths += removal.paths()
     operation: Append | Delete | Update
-    if not len(gone):
+    if not len(gone) and not changes.inserts_keys:
         operation = Append(tuple(fragments))
     elif not fragments:
         operation = Delete(removal.updated, removal.removed_ids)

@@ -171,14 +171,16 @@ class StagedChanges:
         if not rows_only:
             return _Composed(self._merged(operations), _NO_ROWS)
         added = tuple(self._added())
+        updates = [operation for operation in operations if isinstance(operation, Update)]
+        keys = any(update.inserts_keys for update in updates)
         removed = tuple(sorted(taken.offsets.keys() - {fragment.id for fragment in updated}))
-        if not taken.offsets:
-            return _Composed(Append(added), taken) if added else None
+        if not taken.offsets and not added:
+            return None
+        if not taken.offsets and not keys:
+            return _Composed(Append(added), taken)
         if not added:
             return _Composed(Delete(updated, removed), taken, updated)
-        updates = [operation for operation in operations if isinstance(operation, Update)]
         modified = sorted({field for update in updates for field in update.fields_modified})
-        keys = any(update.inserts_keys for update in updates)
         operation = Update(removed, updated, added, tuple(modified), inserts_keys=keys)
         return _Composed(operation, taken, updated)
 

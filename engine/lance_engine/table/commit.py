@@ -130,9 +130,12 @@ class _Attempt:
         self._transaction = transaction
         self._options = options
         self._storage_options = storage_options
-        self._taken = taken
         # The operation as requested; that of the transaction is adapted to concurrent commits.
         self._operation = transaction.operation
+        # The rows that it removes, if they are known: others may have removed different ones.
+        self._removal: tuple[Delete | Update, TakenRows] | None = None
+        if taken is not None and taken.offsets and isinstance(self._operation, Delete | Update):
+            self._removal = (self._operation, taken)
         self._deletion_files: tuple[str, ...] = ()
         self.outcome_unknown = False
         # The last commit of another writer that may have changed the same fragments.
@@ -157,8 +160,9 @@ class _Attempt:
             return self._snapshot(own.manifest, own.index_section)
         if self.validate is not None and self._others:
             self.validate(self._snapshot(stored.manifest, stored.index_section), self._others)
-        if self._overlapping is not None:
-            self._rebase(self._snapshot(stored.manifest, stored.index_section), *self._overlapping)
+        if self._removal is not None and self._overlapping is not None:
+            latest_snapshot = self._snapshot(stored.manifest, stored.index_section)
+            self._rebase(latest_snapshot, *self._removal, *self._overlapping)
         content = VersionContent(stored.manifest, stored.index_section)
         return self._write(content, scheme, self._restored(scheme))
 
@@ -203,13 +207,13 @@ class _Attempt:
         check_writable(stored.manifest)
         return VersionContent(stored.manifest, stored.index_section)
 
-    def _rebase(self, latest: Snapshot, version: int, theirs: Operation) -> None:
+    def _rebase(
+        self, latest: Snapshot, operation: Delete | Update, taken: TakenRows, version: int, theirs: Operation
+    ) -> None:
         """Adapt the operation to fragments that others have changed as well."""
-        assert isinstance(self._operation, (Delete, Update))
-        assert self._taken is not None
         self.remove_deletion_files()
         try:
-            rebased = rebase(self._operation, self._taken, latest)
+            rebased = rebase(operation, taken, latest)
         except CommitConflictError as error:
             raise self._conflict(theirs, version, f": {error.message}") from None
         self._deletion_files = rebased.written
@@ -286,11 +290,10 @@ class _Attempt:
 
     def _check_conflict(self, theirs: Operation, version: int) -> None:
         verdict = check(self._operation, theirs)
-        if verdict > (Verdict.COMPATIBLE if self._taken is None else Verdict.REBASE):
+        if verdict > (Verdict.COMPATIBLE if self._removal is None else Verdict.REBASE):
             raise self._conflict(theirs, version, incompatible=verdict is Verdict.INCOMPATIBLE)
-        if self._taken is not None:
-            # Even if compatible: dropping a column changes the files in the fragment.
-            self._overlapping = (version, theirs)
+        # Even if compatible: dropping a column changes the files in the fragment.
+        self._overlapping = (version, theirs)
 
     def _conflict(
         self, theirs: Operation, version: int, detail: str = "", *, incompatible: bool = False

@@ -37,7 +37,8 @@ class Verdict(IntEnum):
 # - overlap: R if both touch the same fragment
 # - rebase: merge the deletions if the rows differ, else R
 # - tighten: R if the Project made a nullable field required
-# - keyed: R if keys are inserted
+# - keyed: R if mine inserts keys and theirs added or changed rows, which may have the same keys
+# - replaced: overlap, or keyed
 # - shard: R if rows of the same shard of the write-ahead log are moved into the table
 # - covered: R if an index covers a rewritten fragment
 # - name: R for the same index name
@@ -55,7 +56,7 @@ _TABLE: Final = """
 theirs            append  delete  update  rewrite  merge  project  overwrite  restore  create_index  data_replacement  config  metadata  reserve_fragments  update_bases  update_mem_wal_state
 append            ok      ok      ok      ok       R      tighten  X          X        ok            ok                ok      ok        ok                 ok            X
 delete            ok      rebase  rebase  overlap  R      ok       X          X        ok            overlap           ok      ok        ok                 ok            X
-update            keyed   rebase  rebase  overlap  R      tighten  X          X        ok            overlap           ok      ok        ok                 ok            shard
+update            keyed   rebase  rebase  overlap  R      tighten  X          X        ok            replaced          ok      ok        ok                 ok            shard
 rewrite           ok      overlap overlap overlap  R      ok       X          X        covered       overlap           ok      ok        ok                 ok            ok
 merge             R       R       R       R        R      X        X          X        ok            R                 ok      R         ok                 ok            X
 project           tighten ok      tighten ok       R      R        X          X        ok            tighten           ok      ok        ok                 ok            X
@@ -135,11 +136,23 @@ def _rebase(mine: Operation, theirs: Operation) -> Verdict:
 
 
 def _keyed(mine: Operation, theirs: Operation) -> Verdict:
-    # Whether the rows they added have the same keys would have to be looked up.
-    added = theirs.fragments if isinstance(theirs, Append) else ()
-    if isinstance(theirs, Update):
-        added = theirs.new_fragments
-    return Verdict.RETRY if added and isinstance(mine, Update) and mine.inserts_keys else Verdict.COMPATIBLE
+    if not isinstance(mine, Update) or not mine.inserts_keys:
+        return Verdict.COMPATIBLE
+    match theirs:
+        # Whether their rows have the same keys would have to be looked up.
+        case Append():
+            may_have_keys = bool(theirs.fragments)
+        case Update():
+            may_have_keys = bool(theirs.new_fragments) or theirs.in_place
+        case Delete():
+            may_have_keys = False
+        case _:
+            may_have_keys = True
+    return Verdict.RETRY if may_have_keys else Verdict.COMPATIBLE
+
+
+def _replaced(mine: Operation, theirs: Operation) -> Verdict:
+    return max(_overlap(mine, theirs), _keyed(mine, theirs))
 
 
 def _tighten(mine: Operation, theirs: Operation) -> Verdict:
@@ -256,6 +269,7 @@ _CONDITIONS: Final[Mapping[str, Callable[[Operation, Operation], Verdict]]] = {
     "overlap": _overlap,
     "rebase": _rebase,
     "keyed": _keyed,
+    "replaced": _replaced,
     "tighten": _tighten,
     "removed": _removed,
     "moved": _moved,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from lance_engine.format.fragment import Fragment
+from lance_engine.format.fragment import DataFile, Fragment
 from lance_engine.format.manifest import BasePath
 from lance_engine.format.operations import (
     Append,
@@ -39,6 +39,10 @@ def _other(kind: OperationKind) -> Operation:
 
 def _fragment(fragment_id: int) -> Fragment:
     return Fragment(fragment_id, (), 1)
+
+
+def _file() -> DataFile:
+    return DataFile("x.lance", (0,), (0,), 2, 1)
 
 
 def _config(**entries: str) -> UpdateConfig:
@@ -129,6 +133,12 @@ def test_appending_after(theirs: Operation, verdict: Verdict) -> None:
         (Update((1,), (), (), inserts_keys=True), Delete((), (1,)), REBASE),
         (Update((1,), (), (), inserts_keys=True), Append((_fragment(1),)), RETRY),
         (Update((1,), (), (), inserts_keys=True), Update((2,), (), (_fragment(0),)), RETRY),
+        (Update((1,), (), (), inserts_keys=True), Update((2,), (), ()), OK),
+        (Update((), (), (), inserts_keys=True), Delete((), (1,)), OK),
+        # Values of keys that are replaced in place, too.
+        (Update((), (), (), inserts_keys=True), Update((), (_fragment(1),), (), in_place=True), RETRY),
+        (Update((), (), (), inserts_keys=True), DataReplacement(((1, _file()),)), RETRY),
+        (Update((), (), ()), DataReplacement(((1, _file()),)), OK),
         (Update((1,), (), ()), Append((_fragment(1),)), OK),
         (Update((1,), (), ()), Project(NONE, preserves_nullability=False), RETRY),
         (Update((1,), (), ()), Rewrite((RewriteGroup((_fragment(1),), ()),)), RETRY),
@@ -164,6 +174,12 @@ def test_other_pairs(mine: Operation, theirs: Operation, verdict: Verdict) -> No
 def test_bases_survive_serialisation() -> None:
     operation = _bases((0, "s3://bucket/x", "x"), (4, "/y", None))
     transaction = Transaction(3, "u", operation)
+    assert parse_transaction(serialize_transaction(transaction)) == transaction
+
+
+@pytest.mark.parametrize("keys", [False, True])
+def test_inserted_keys_survive_serialisation(keys: bool) -> None:
+    transaction = Transaction(3, "u", Update((), (), (), inserts_keys=keys))
     assert parse_transaction(serialize_transaction(transaction)) == transaction
 
 
