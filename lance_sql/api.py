@@ -186,6 +186,8 @@ def connect(
     storage_options: Mapping[str, Any] | None = None,
     materialize_bytes: int | None = None,
     allow_external: AllowExternal | None = None,
+    enable_external_access: bool = True,
+    allowed_directories: Sequence[str | os.PathLike[str]] = (),
 ) -> Connection:
     """A SQL session. With a `directory`, each ``NAME.lance`` dataset in it is a table called NAME.
 
@@ -195,10 +197,16 @@ def connect(
     a join are first read into memory, up to this many bytes (256 MiB by default, 0 to disable). DataFusion
     then knows their exact sizes and builds its hash tables from them. `allow_external` is the same as in
     `open`, and applies to all datasets of the session.
+
+    With ``enable_external_access=False``, statements can only use the directory of the session, what is
+    registered, and `allowed_directories`: for statements of somebody else. These are DuckDB's settings of the
+    same names, which also apply when statements set them. InvalidArgumentError for a connection of DuckDB's
+    that is already open: it has settings of its own.
     """
     if engine == "duckdb" and duckdb is None and datafusion is None:
         _open_ahead("lance_sql.session.connection")
     load("lance_sql.session.connection")
+    from lance_sql.catalog.access import Restrictions
     from lance_sql.session.connection import Connection
 
     if duckdb is not None or datafusion is not None:
@@ -207,7 +215,22 @@ def connect(
         engine = datafusion if duckdb is None else duckdb
     location = None if directory is None else os.fspath(directory)
     options = with_external_access(storage_options, allow_external)
-    return Connection(location, engine, storage_options=options, materialize_bytes=materialize_bytes)
+    if enable_external_access and allowed_directories:
+        raise InvalidArgumentError(
+            "allowed_directories only apply without external access",
+            remedy="Pass enable_external_access=False as well",
+        )
+    if isinstance(allowed_directories, str | os.PathLike):
+        allowed_directories = [allowed_directories]
+    return Connection(
+        location,
+        engine,
+        storage_options=options,
+        materialize_bytes=materialize_bytes,
+        restrictions=Restrictions(
+            enable_external_access, tuple(os.fspath(place) for place in allowed_directories)
+        ),
+    )
 
 
 def _open_ahead(sessions: str) -> None:

@@ -32,7 +32,8 @@ def scratch() -> Iterator[duckdb.DuckDBPyConnection]:
         if not _databases:
             import duckdb
 
-            _databases.append(duckdb.connect())
+            # Expressions and types need no files, whatever a statement writes into them.
+            _databases.append(duckdb.connect(config={"enable_external_access": "false"}))
         session = _databases[0].cursor()
     try:
         yield session

@@ -105,7 +105,10 @@ class StorageAccessError(LanceError, PermissionError):
 
 
 class ExternalAccessError(LanceError, PermissionError):
-    """The dataset refers to a file outside of its root that ``allow_external`` does not allow."""
+    """A dataset refers to a file outside of its root, or a statement to a location, that is not allowed.
+
+    ``allow_external`` allows the former, settings such as ``enable_external_access`` the latter.
+    """
 
     __str__ = LanceError.__str__
 

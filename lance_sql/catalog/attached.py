@@ -42,6 +42,10 @@ class Attached:
         """The names of the namespaces."""
         return list(self._namespaces)
 
+    def sources(self) -> list[str]:
+        """The locations of the namespaces that are directories."""
+        return [one.source for one in self._namespaces.values() if isinstance(one, DirectoryNamespace)]
+
     def get(self, name: str) -> Namespace | None:
         """The namespace of a name, None if none exists."""
         found = named(name, list(self._namespaces))

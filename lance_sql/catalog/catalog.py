@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -13,6 +13,7 @@ from lance_engine.operations.retry import latest
 from lance_engine.table.refs import root_store
 from lance_engine.table.seen_version import SeenFolder, SeenVersion
 
+from lance_sql.catalog.access import UNRESTRICTED, Restrictions, require_access, restricted_options
 from lance_sql.catalog.attached import SESSION, Attached, Listed
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.catalog.namespaces import MAIN, DirectoryNamespace, Namespace, Place, is_remote, join, named
@@ -77,12 +78,17 @@ class Catalog:
     """Finds the datasets of a session. With a `directory`, ``NAME.lance`` in it is the table NAME."""
 
     def __init__(
-        self, directory: str | None = None, storage_options: Mapping[str, Any] | None = None
+        self,
+        directory: str | None = None,
+        storage_options: Mapping[str, Any] | None = None,
+        restrictions: Callable[[], Restrictions] = lambda: UNRESTRICTED,
     ) -> None:
         self.directory = directory
         self.storage_options = storage_options
         self._registered: dict[str, SqlDataset | str] = {}
         self._opened: dict[tuple[str, VersionChoice], _Opened] = {}
+        #: the restrictions of the engine at this time
+        self.restrictions = restrictions
         #: the open transaction; names resolve to datasets as it sees them
         self.transaction: Transaction | None = None
         session: dict[str, Namespace] = (
@@ -99,7 +105,7 @@ class Catalog:
 
     def copy(self) -> Catalog:
         """A copy that can be changed independently."""
-        copied = Catalog(self.directory, self.storage_options)
+        copied = Catalog(self.directory, self.storage_options, self.restrictions)
         copied._registered = dict(self._registered)
         copied._opened = dict(self._opened)
         copied.attached = self.attached.copy()
@@ -182,7 +188,25 @@ class Catalog:
         return self._location(place)
 
     def options_of(self, location: str) -> Mapping[str, Any] | None:
-        """The storage options for a dataset at a location."""
+        """The storage options for a dataset at a location that a statement names.
+
+        ExternalAccessError if the session must not access it: every location passes through here before it
+        is read or written.
+        """
+        restrictions = self.restrictions()
+        if restrictions.enable_external_access:
+            return self._options_of(location)
+        require_access(location, restrictions, self._known_locations())
+        return restricted_options(self._options_of(location))
+
+    def _known_locations(self) -> Iterator[str]:
+        """The directories and datasets that became part of the session before it was restricted."""
+        yield from self.attached.sources()
+        yield from self._options  # tables of services
+        for known in self._registered.values():
+            yield known if isinstance(known, str) else root_store(known.snapshot).uri
+
+    def _options_of(self, location: str) -> Mapping[str, Any] | None:
         own = self._options.get(location)
         found = matching(self.secrets.values(), location) if self.secrets else {}
         if not own and not found:
@@ -334,6 +358,7 @@ class Catalog:
         seen = None if folder is None else folder.with_version(dataset.snapshot)
         if (
             known is not None
+            and known.options == options
             and known.dataset.uri == dataset.uri  # relative paths may mean another directory
             and known.dataset.snapshot.manifest == dataset.snapshot.manifest
         ):

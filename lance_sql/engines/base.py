@@ -11,6 +11,7 @@ from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import InvalidArgumentError
 from lance_engine.records import record
 
+from lance_sql.catalog.access import Restrictions
 from lance_sql.engines.capabilities import Capabilities
 from lance_sql.engines.statement_run import Runs, StatementRun
 
@@ -150,6 +151,12 @@ class Engine(Protocol):
 
     def compares_bytes(self) -> bool:
         """Whether strings without a collation of their own are equal where their bytes are."""
+
+    def restrictions(self) -> Restrictions:
+        """What statements may access, and whether settings are locked."""
+
+    def restrict(self, restrictions: Restrictions) -> None:
+        """Restrict a new session for its whole life."""
 
     def replaces_aggregates(self) -> bool:
         """Whether functions of the session replace count, min or max."""

@@ -15,6 +15,7 @@ import pyarrow as pa
 from lance_engine.errors import InvalidArgumentError, LanceError
 from lance_engine.owned import LiveObjects
 
+from lance_sql.catalog.access import UNRESTRICTED, Restrictions
 from lance_sql.catalog.attached import LISTED
 from lance_sql.catalog.binding import Binding
 from lance_sql.catalog.catalog import Catalog
@@ -65,9 +66,13 @@ class Connection:
         *,
         storage_options: Mapping[str, Any] | None = None,
         materialize_bytes: int | None = None,
+        restrictions: Restrictions = UNRESTRICTED,
     ) -> None:
         options = {} if materialize_bytes is None else {"materialize_bytes": materialize_bytes}
-        self._set_up(Catalog(directory, storage_options), start(engine, **options))
+        started = start(engine, **options)
+        if not restrictions.enable_external_access:
+            started.restrict(restrictions)
+        self._set_up(Catalog(directory, storage_options, started.restrictions), started)
 
     if not TYPE_CHECKING:  # type checkers see the real attributes only
 
@@ -104,8 +109,10 @@ class Connection:
         self._check_open()
         cursor = object.__new__(type(self))
         shared = self._engine.capabilities.shares_names
+        engine = self._engine.cursor()
         catalog = self.catalog if shared else self.catalog.copy()
-        cursor._set_up(catalog, self._engine.cursor(), self._binding if shared else None)
+        catalog.restrictions = engine.restrictions  # this session may be closed first
+        cursor._set_up(catalog, engine, self._binding if shared else None)
         return cursor
 
     @classmethod
@@ -253,7 +260,7 @@ class Connection:
         if self.capabilities.computes_statements:
             return self
         if self._beside is None:
-            self._beside = Connection(engine="duckdb")
+            self._beside = Connection(engine="duckdb", restrictions=self._engine.restrictions())
             self._beside._set_up(self.catalog, self._beside._engine)
             self._beside.sql("SET TimeZone = 'UTC'")  # as in DataFusion
         return self._beside

@@ -45,7 +45,7 @@ _WORD: Final = re.compile(r"\w+")
 #: Characters of a default; longer ones would only keep the parser busy.
 _LONGEST: Final = 10_000
 
-_ALLOWED = "Constants and now(), current_date, current_time, uuid(), random() and the like are supported"
+_ALLOWED = "Constants and now(), current_date, current_time, uuid(), random() and such are supported"
 
 
 def default_of(field: pa.Field) -> str | None:

@@ -73,6 +73,7 @@ def _namespace(session: Session, place: str, options: dict[str, str]) -> Namespa
     storage_options = session.catalog.storage_options
     kind = options.pop("impl", "rest" if "endpoint" in options else "dir").lower()
     if kind != "dir":
+        session.catalog.options_of(options.get("endpoint", f"{kind}://{place}"))  # may be refused
         return connect_service(kind, place, options, storage_options)
     if options:
         raise SqlError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pyarrow as pa
+from lance_engine.errors import ExternalAccessError
 
 from lance_sql.catalog.secrets import KINDS, secret
 from lance_sql.errors import SqlError
@@ -19,6 +20,11 @@ _MODIFIERS = ("OR", "REPLACE", "TEMPORARY", "PERSISTENT", "SECRET", "IF", "NOT",
 
 def create_secret(session: Session, tokens: Sequence[Token], text: str) -> pa.Table | None:
     """``CREATE [OR REPLACE] SECRET [name] (TYPE S3, KEY_ID '...', SECRET '...')``; None for other types."""
+    if not session.catalog.restrictions().enable_external_access:
+        raise ExternalAccessError(
+            "This session creates no secrets, because its setting enable_external_access is false",
+            remedy="Create them before SET enable_external_access = false",
+        )
     start = next((place for place, token in enumerate(tokens) if token.text == "("), None)
     if start is None:
         return None

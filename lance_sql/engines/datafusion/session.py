@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import pyarrow as pa
 from datafusion import SessionContext
-from lance_engine.errors import UnsupportedFeatureError
+from lance_engine.errors import ExternalAccessError, UnsupportedFeatureError
 
+from lance_sql.catalog.access import UNRESTRICTED, Restrictions
 from lance_sql.display.plan_trees import tree_of_lines
 from lance_sql.engines.base import (
     EngineData,
@@ -60,6 +61,8 @@ class DataFusionEngine(TableSession[DataFusionTable]):
 
     def __init__(self, context: SessionContext | None, materialize_bytes: int) -> None:
         super().__init__()
+        self._restrictions = UNRESTRICTED
+        self._is_new = context is None
         if context is None:
             # Parquet, CSV and JSON files can be used as tables by path, as in DuckDB.
             context = SessionContext(session_config()).enable_url_table()
@@ -114,6 +117,14 @@ class DataFusionEngine(TableSession[DataFusionTable]):
     def compares_bytes(self) -> bool:
         return True
 
+    def restrictions(self) -> Restrictions:
+        return self._restrictions
+
+    def restrict(self, restrictions: Restrictions) -> None:
+        self._restrictions = restrictions
+        if self._is_new:
+            self.context = SessionContext(session_config())  # which does not read files by path
+
     def replaces_aggregates(self) -> bool:
         return False
 
@@ -146,6 +157,8 @@ class DataFusionEngine(TableSession[DataFusionTable]):
 
     def _plan(self, text: str, params: Parameters) -> Any:
         _refuse_positional_joins(text)
+        if not self._restrictions.enable_external_access:
+            _refuse_files(text)
         # Not on the main thread: DataFusion panics if a signal interrupts a Python call.
         run = self._runs.current or self.begin()
         return self.call(run, lambda: self.context.sql(text, param_values=_named(params)))
@@ -235,6 +248,7 @@ class DataFusionEngine(TableSession[DataFusionTable]):
     def cursor(self) -> DataFusionEngine:
         engine = DataFusionEngine(self.context, self._materialize_bytes)
         engine._tables, engine.lock = self._tables, self.lock
+        engine._restrictions = self._restrictions
         engine._planning, engine._runs = self._planning, self._runs
         return engine
 
@@ -251,6 +265,16 @@ def _refuse_positional_joins(text: str) -> None:
         raise UnsupportedFeatureError(
             "DataFusion has no POSITIONAL JOIN",
             remedy="Use DuckDB: lance_sql.connect(engine='duckdb'), or join on row_number() OVER ()",
+        )
+
+
+def _refuse_files(text: str) -> None:
+    """DataFusion has no setting that keeps statements from reading and writing files."""
+    words = [token.upper for token in tokenize(text) if token.kind == "word"]
+    if words and words[0] in ("COPY", "CREATE", "EXPLAIN", "PREPARE") and {"COPY", "EXTERNAL"} & set(words):
+        raise ExternalAccessError(
+            "This session reads and writes no other files, because enable_external_access is false",
+            remedy="Register the table before, or use a session without enable_external_access=False",
         )
 
 

@@ -16,15 +16,16 @@ import duckdb
 import pyarrow as pa
 from lance_engine.errors import LanceError
 from lance_engine.io.external_access import AllowExternal, with_external_access
-from lance_engine.owned import OwnedValues
+from lance_engine.owned import LiveObjects, OwnedValues
 
+from lance_sql.catalog.access import Restrictions
 from lance_sql.catalog.attached import LISTED
 from lance_sql.catalog.binding import Binding
 from lance_sql.catalog.catalog import Catalog
 from lance_sql.catalog.prepared import PreparedStatements
 from lance_sql.engines.base import EngineData, Parameters
 from lance_sql.engines.duckdb.refused_changes import refuse_changes
-from lance_sql.engines.duckdb.settings import nulls_are_last
+from lance_sql.engines.duckdb.settings import nulls_are_last, restrictions
 from lance_sql.engines.duckdb.table import register
 from lance_sql.engines.statement_run import Runs
 from lance_sql.searches.installed import InstalledSearches, explained_rows
@@ -55,6 +56,23 @@ class _Installed(NamedTuple):
     searches: InstalledSearches
     prepared: PreparedStatements
 
+    open_ones: _OpenOnes
+
+
+class _OpenOnes:
+    """A connection and its cursors: each has the settings of the database as long as it is open."""
+
+    def __init__(self) -> None:
+        self.connections: LiveObjects[duckdb.DuckDBPyConnection] = LiveObjects()
+
+    def restrictions(self) -> Restrictions:
+        for connection in list(self.connections):
+            try:
+                return restrictions(connection)
+            except duckdb.ConnectionException:
+                continue
+        raise LanceError("The connection is closed")
+
 
 _installed: OwnedValues[duckdb.DuckDBPyConnection, _Installed] = OwnedValues()
 _hooked = False
@@ -79,13 +97,15 @@ def install(
     ``lance_vector_search`` and ordering by a distance work as in sessions of `lance_sql`.
     """
     location = None if directory is None else os.fspath(directory)
-    catalog = Catalog(location, with_external_access(storage_options, allow_external))
+    open_ones = _OpenOnes()
+    catalog = Catalog(location, with_external_access(storage_options, allow_external), open_ones.restrictions)
     connection.execute("SET python_scan_all_frames = true")  # there is now one of our frames in between
-    _installed[connection] = _install(connection, catalog)
+    _installed[connection] = _install(connection, catalog, open_ones)
     _hook()
 
 
-def _install(connection: duckdb.DuckDBPyConnection, catalog: Catalog) -> _Installed:
+def _install(connection: duckdb.DuckDBPyConnection, catalog: Catalog, open_ones: _OpenOnes) -> _Installed:
+    open_ones.connections.add(connection)
     names, this = _Names(connection), weakref.ref(connection)
 
     def run(text: str, params: Parameters) -> pa.Table:
@@ -102,7 +122,7 @@ def _install(connection: duckdb.DuckDBPyConnection, catalog: Catalog) -> _Instal
         listings={name: functools.partial(_listing, names, lambda: binding, name) for name in LISTED},
     )
     prepared = PreparedStatements(binding, lambda text: _sql(names.open(), text), folds_names=False)
-    return _Installed(binding, InstalledSearches(catalog, names, run, last), prepared)
+    return _Installed(binding, InstalledSearches(catalog, names, run, last), prepared, open_ones)
 
 
 def _listing(names: _Names, binding: Callable[[], Binding], name: str) -> pa.Table:
@@ -252,7 +272,7 @@ def _inherited(method: Callable[..., Any]) -> Callable[..., Any]:
         made = method(connection, *arguments, **options)
         installed = _installed.get(connection)
         if installed is not None:
-            _installed[made] = _install(made, installed.binding.catalog)
+            _installed[made] = _install(made, installed.binding.catalog, installed.open_ones)
         return made
 
     return call

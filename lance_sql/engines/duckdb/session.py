@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import duckdb
 import pyarrow as pa
-from lance_engine.errors import LanceError
+from lance_engine.errors import InvalidArgumentError, LanceError
 from lance_engine.recent import Recent
 
+from lance_sql.catalog.access import Restrictions
 from lance_sql.engines.base import (
     EngineData,
     EnginePlan,
@@ -64,6 +65,7 @@ class DuckDBEngine(TableSession[DuckDBTable]):
     ) -> None:
         super().__init__()
         self._owned = connection is None if owned is None else owned
+        self._is_new = connection is None
         self._opened = opening() if connection is None else lambda: connection
         #: statement, parameters and whether scans give one another keys
         #: -> the tables of a join, and the rows that its scans leave of them
@@ -143,6 +145,20 @@ class DuckDBEngine(TableSession[DuckDBTable]):
 
     def compares_bytes(self) -> bool:
         return self._settings.compares_bytes()
+
+    def restrictions(self) -> Restrictions:
+        return self._settings.restrictions()
+
+    def restrict(self, restrictions: Restrictions) -> None:
+        if not self._is_new:
+            raise InvalidArgumentError(
+                "The restrictions of an open connection are its own settings",
+                remedy="Run SET allowed_directories = [...] and SET enable_external_access = false on it",
+            )
+        with self._changes.during("SET"):
+            directories = list(restrictions.allowed_directories)
+            self.connection.execute("SET allowed_directories = ?", [directories])
+            self.connection.execute("SET enable_external_access = false")
 
     def replaces_aggregates(self) -> bool:
         return self._settings.replaces_aggregates()

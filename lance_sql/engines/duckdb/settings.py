@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
 import duckdb
 
+from lance_sql.catalog.access import UNRESTRICTED, Restrictions
+
 T = TypeVar("T")
+
+#: The method itself: `install` replaces it.
+_CURSOR: Final = duckdb.DuckDBPyConnection.cursor
 
 #: Statements that change neither settings nor functions.
 _HARMLESS: Final = re.compile(
@@ -78,6 +83,10 @@ class Settings:
         self._changes = changes
         self._known: dict[object, tuple[int, Any]] = {}
 
+    def restrictions(self) -> Restrictions:
+        """What statements may access, and whether settings are locked."""
+        return UNRESTRICTED if self._changes.are_none else self._read(restrictions)
+
     def compares_bytes(self) -> bool:
         """Whether strings without a collation of their own are equal where their bytes are."""
         return self._read(compares_bytes)
@@ -107,6 +116,35 @@ class Settings:
         if state is not None:
             self._known[find] = state, value
         return value
+
+
+def restrictions(connection: duckdb.DuckDBPyConnection) -> Restrictions:
+    """What statements of a connection may access, and whether settings are locked."""
+    cursor = _CURSOR(connection)  # the connection itself may have a result that is not read yet
+    try:
+        enabled, locked = _settings(cursor, "enable_external_access", "lock_configuration")
+        if enabled and _reads_files(cursor):
+            return Restrictions(lock_configuration=locked)
+        if enabled:
+            return Restrictions(False, lock_configuration=locked)
+        directories, paths = _settings(cursor, "allowed_directories", "allowed_paths")
+        return Restrictions(False, tuple(directories), tuple(paths), locked)
+    finally:
+        cursor.close()
+
+
+def _settings(connection: duckdb.DuckDBPyConnection, *names: str) -> Sequence[Any]:
+    values = ", ".join(f"current_setting('{name}')" for name in names)
+    return list(connection.execute(f"SELECT {values}").fetchall()[0])
+
+
+def _reads_files(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Whether ``SET disabled_filesystems`` leaves the local one: the setting itself cannot be read."""
+    try:
+        connection.execute("FROM glob('/')").fetchall()
+    except duckdb.PermissionException:
+        return False
+    return True
 
 
 def compares_bytes(connection: duckdb.DuckDBPyConnection) -> bool:
