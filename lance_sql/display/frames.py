@@ -20,6 +20,18 @@ def to_pandas(table: pa.Table) -> pd.DataFrame:
     return table.to_pandas()
 
 
+def of_python_values(values: list[Any], kind: str) -> pd.Series[Any]:
+    """A column of a DataFrame, whose DuckDB type is `kind`."""
+    pandas = _need("pandas", "pandas")
+    if kind == "interval":
+        found: pd.Series[Any] = pandas.Series(values, dtype="timedelta64[us]")
+    elif kind in ("hugeint", "uhugeint"):  # these become floats, as in DuckDB
+        found = pandas.Series(values, dtype=object).astype("float64")
+    else:
+        found = pandas.Series(values, dtype=object)
+    return found
+
+
 def to_polars(table: pa.Table) -> pl.DataFrame:
     """The table as a Polars DataFrame."""
     polars = _need("polars", "Polars")

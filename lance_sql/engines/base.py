@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from lance_engine.scan.scanner import Scanner
 
     from lance_sql.engines.parts import Parts
-    from lance_sql.types.duckdb_values import Convert
 
 Parameters = Sequence[Any] | Mapping[str, Any] | None
 
@@ -77,8 +76,8 @@ class Query(Protocol):
     def to_table(self, run: StatementRun) -> pa.Table:
         """All rows; the scans for them are registered in `run`. Raises `LanceError`."""
 
-    def converters(self) -> Sequence[Convert | None]:
-        """For each column, the conversion from pyarrow's Python values to the engine's, if any."""
+    def kinds(self) -> Sequence[Any]:
+        """The DuckDB types of the columns, none of another engine."""
 
     def stream(self, run: StatementRun) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         """The schema, and the batches as they arrive; errors as in `to_table`."""
@@ -174,8 +173,8 @@ class Engine(Protocol):
     def query(self, text: str, params: Parameters) -> PlannedQuery:
         """Plan `text`; statements without a result run at once. Raises `LanceError`."""
 
-    def converters(self, rows: pa.Table) -> Sequence[Convert | None]:
-        """As `Query.converters`, for rows that a statement returns."""
+    def kinds(self, rows: pa.Table) -> Sequence[Any]:
+        """As `Query.kinds`, for rows that a statement returns."""
 
     def explain(self, text: str, params: Parameters, run: StatementRun, *, analyze: bool) -> EnginePlan:
         """The engine's plan, and the scans of Lance tables in it.

@@ -7,7 +7,7 @@ and run a query.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.types as at
@@ -18,7 +18,6 @@ from lance_sql.text.tokens import Token
 if TYPE_CHECKING:
     from lance_sql.engines.statement_run import StatementRun
     from lance_sql.searches.table import SearchTable
-    from lance_sql.types.duckdb_values import Convert
 
 #: The ORDER BY that matches the result order of searches, by computed column.
 _ORDERS: Final = {"_distance": ((), ("ASC",)), "_score": (("DESC",),)}
@@ -41,8 +40,8 @@ class PlainSearch(NamedTuple):
         )
         return found if self.limit is None else found.slice(0, self.limit)
 
-    def converters(self) -> Sequence[Convert | None]:
-        return [None] * len(self.columns)
+    def kinds(self) -> Sequence[Any]:
+        return ()
 
     def stream(self, run: StatementRun) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         found = self.to_table(run)

@@ -196,8 +196,10 @@ class Connection:
             with hints(statement, self.catalog):
                 rows = self.explain(asked.query, params, analyze=asked.analyze).table()
         if rows is None:
-            return self.select(statement, params, progress=progress)
-        return self._result(Finished(rows, self._engine.converters(rows)), statement, params)
+            result = self.select(statement, params, progress=progress)
+            result.is_checked = True
+            return result
+        return self._result(Finished(rows, self._engine.kinds(rows)), statement, params)
 
     def _result(
         self, query: Query, statement: Statement, params: Parameters, progress: ProgressOption = None

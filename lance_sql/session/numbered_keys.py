@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 from lance_engine.owned import OwnedValues
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from lance_sql.engines.statement_run import StatementRun
     from lance_sql.text.grouped_keys import GroupedKeys, Uses
     from lance_sql.text.statement import Statement
-    from lance_sql.types.duckdb_values import Convert
 
 #: Fewer rows are grouped in the time that planning a query again takes.
 _LEAST_ROWS: Final = 100_000
@@ -175,8 +174,8 @@ class NumberedQuery:
     def schema(self) -> pa.Schema:
         return self._plain.schema()
 
-    def converters(self) -> Sequence[Convert | None]:
-        return self._plain.converters()
+    def kinds(self) -> Sequence[Any]:
+        return self._plain.kinds()
 
     def to_table(self, run: StatementRun) -> pa.Table:
         strings = self._strings()

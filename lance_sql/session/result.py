@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
 import pyarrow as pa
 from lance_engine.errors import LanceError
-from lance_engine.python_values import python_values
 
 from lance_sql.engines.base import Engine, Query
 from lance_sql.engines.statement_run import StatementRun
 from lance_sql.other_names import RESULT, no_attribute
 from lance_sql.session.metrics import final_metrics, scan_metrics
 from lance_sql.session.reporting import reported
-from lance_sql.types.duckdb_values import Convert, whole_number
+from lance_sql.types.exact import plain_arrow
+from lance_sql.types.python_values import NUMBERS, check_widths, is_alike, rows_of, values_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 #: Maximum number of rows shown by `QueryResult.show` and in notebooks.
 _SHOWN_ROWS = 20
+#: Rows converted to Python at once when they are fetched one by one.
+_ROWS_AT_ONCE = 1024
 
 
 class QueryResult:
@@ -52,14 +54,22 @@ class QueryResult:
         self._progress = progress
         self._last_run: StatementRun | None = None
         self._seconds: float | None = None
+        #: whether integers that DuckDB's export to Arrow makes negative are an error
+        self.is_checked = False
         #: reading other tables may run statements in the same session
         self.is_running = False
         #: called for every stream that is opened over the running statement
         self._opened = opened
+        #: the rows, in which nothing is lost
+        self._rows: pa.Table | None = None
+        #: the same as the engine exports them
         self._table: pa.Table | None = None
         self._error: LanceError | None = None
-        self._converters: Sequence[Convert | None] = ()
+        #: the DuckDB types of the columns, if the engine has them
+        self._kinds: Sequence[Any] = ()
         self._cursor = 0
+        #: some of the rows in Python, and the number of the first
+        self._converted: tuple[int, list[tuple[Any, ...]]] = 0, []
 
     if not TYPE_CHECKING:  # type checkers see the real attributes only
 
@@ -68,11 +78,19 @@ class QueryResult:
 
     def arrow(self) -> pa.Table:
         """All rows as a pyarrow table."""
+        rows = self._exact()
+        if self._table is None:
+            if self.is_checked:
+                check_widths(rows, self._kinds)
+            self._table = plain_arrow(rows, self._kinds)
+        return self._table
+
+    def _exact(self) -> pa.Table:
         self.run()
         if self._error is not None:
             raise self._error
-        assert self._table is not None
-        return self._table
+        assert self._rows is not None
+        return self._rows
 
     def to_polars(self) -> pl.DataFrame:
         """All rows as a Polars DataFrame; the same as `pl`."""
@@ -106,23 +124,31 @@ class QueryResult:
 
     def df(self) -> pd.DataFrame:
         """All rows as a pandas DataFrame; pandas must be installed."""
-        from lance_sql.display.frames import to_pandas
+        from lance_sql.display.frames import of_python_values, to_pandas
 
-        frame = to_pandas(self.arrow())
-        for number, convert in enumerate(self._converters):
-            if convert is not None:
-                # Integers of more than 64 bits become floats in pandas, as in DuckDB.
-                values = frame.iloc[:, number]
-                values = values.astype("float64") if convert is whole_number else values.map(convert)
-                frame.isetitem(number, values)
+        rows = self._exact()
+        odd = {number for number, kind in enumerate(self._kinds) if _is_odd(kind)}
+        try:
+            frame = to_pandas(_without(rows, odd) if odd else rows)
+        except (
+            ValueError,
+            OverflowError,
+        ):  # pandas cannot hold infinity, or a year that Python does not have
+            odd = {number for number, kind in enumerate(self._kinds) if kind.id not in NUMBERS}
+            if not odd:
+                raise
+            frame = to_pandas(_without(rows, odd))
+        for number in odd:
+            kind = self._kinds[number]
+            frame.isetitem(number, of_python_values(values_of(rows.column(number), kind), kind.id))
         return frame
 
     def reader(self) -> pa.RecordBatchReader:
         """The rows as a stream of record batches."""
-        if self._table is not None or self._error is not None:
+        if self._rows is not None or self._error is not None:
             return self.arrow().to_reader()
         self._last_run = self._engine.begin()
-        stream = Stream(self._query, self._last_run)
+        stream = Stream(self._query, self._last_run, self.is_checked)
         self._opened(stream)
         return pa.RecordBatchReader.from_batches(stream.schema, stream)
 
@@ -134,36 +160,36 @@ class QueryResult:
 
     def fetchall(self) -> list[tuple[Any, ...]]:
         """The remaining rows as tuples of Python values."""
-        rows = self._rows(self._cursor, None)
+        rows = self._tuples(self._cursor, None)
         self._cursor += len(rows)
         return rows
 
     def fetchone(self) -> tuple[Any, ...] | None:
         """The next row as a tuple, None after the last."""
-        rows = self._rows(self._cursor, 1)
+        rows = self._tuples(self._cursor, 1)
         self._cursor += len(rows)
         return rows[0] if rows else None
 
     def fetchmany(self, size: int = 1) -> list[tuple[Any, ...]]:
         """The next `size` rows as tuples, fewer at the end."""
-        rows = self._rows(self._cursor, size)
+        rows = self._tuples(self._cursor, size)
         self._cursor += len(rows)
         return rows
 
-    def _rows(self, start: int, count: int | None) -> list[tuple[Any, ...]]:
-        table = self.arrow().slice(start, count)
-        if table.num_columns == 0:
-            return []
-        columns = [python_values(column) for column in table.columns]
-        for number, convert in enumerate(self._converters):
-            if convert is not None:
-                columns[number] = list(map(convert, columns[number]))
-        return list(zip(*columns, strict=True))
+    def _tuples(self, start: int, count: int | None) -> list[tuple[Any, ...]]:
+        rows = self._exact()
+        end = rows.num_rows if count is None else min(start + count, rows.num_rows)
+        begin, known = self._converted
+        if end > begin + len(known):
+            begin = start
+            known = rows_of(rows.slice(start, max(end - start, _ROWS_AT_ONCE)), self._kinds)
+            self._converted = (begin, known) if count is not None else (0, [])
+        return known[start - begin : end - begin]
 
     @property
     def columns(self) -> list[str]:
         """The column names."""
-        return list(self.arrow().schema.names)
+        return list(self._exact().schema.names)
 
     @property
     def types(self) -> list[pa.DataType]:
@@ -220,20 +246,38 @@ class QueryResult:
 
     def run(self) -> None:
         """Run the statement unless done; an error is kept and raised when rows are read."""
-        if self._table is None and self._error is None:
+        if self._rows is None and self._error is None:
             run = self._last_run = self._engine.begin()
             begin = time.perf_counter()
             self.is_running = True
             try:
                 with reported(self._progress, run):
                     table = self._query.to_table(run)
-                # Computed now: tables of the statement may be gone when the rows are read.
-                self._converters, self._table = self._query.converters(), table
+                self._kinds, self._rows = self._query.kinds(), table
             except LanceError as error:
                 self._error = error
             finally:
                 self.is_running = False
             self._seconds = time.perf_counter() - begin
+
+
+def _is_odd(kind: Any) -> bool:
+    """Whether a data frame has Python's values of a type, not those of Arrow."""
+    return not is_alike(kind) and kind.id not in (
+        "array",
+        "time",
+        "time_ns",
+        "timestamp_ns",
+        "timestamptz_ns",
+    )
+
+
+def _without(rows: pa.Table, columns: Collection[int]) -> pa.Table:
+    """The rows with nulls in place of some columns."""
+    arrays = [
+        pa.nulls(rows.num_rows) if number in columns else column for number, column in enumerate(rows.columns)
+    ]
+    return pa.Table.from_arrays(arrays, names=rows.schema.names)
 
 
 def _numpy(column: pa.ChunkedArray) -> npt.NDArray[Any]:
@@ -253,14 +297,17 @@ def _numpy(column: pa.ChunkedArray) -> npt.NDArray[Any]:
 class Stream:
     """The batches of a running query; the rest can be read into memory at once."""
 
-    def __init__(self, query: Query, run: StatementRun) -> None:
+    def __init__(self, query: Query, run: StatementRun, is_checked: bool) -> None:
         self.schema, self._source = query.stream(run)
+        self._checked_kinds = query.kinds() if is_checked else ()
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         return self
 
     def __next__(self) -> pa.RecordBatch:
-        return next(self._source)
+        batch = next(self._source)
+        check_widths(batch, self._checked_kinds)
+        return batch
 
     def read_ahead(self) -> None:
         self._source = iter(list(self._source))

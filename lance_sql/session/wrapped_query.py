@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 if TYPE_CHECKING:
     from lance_sql.engines.base import Query
     from lance_sql.engines.statement_run import StatementRun
-    from lance_sql.types.duckdb_values import Convert
 
 
 class WrappedQuery:
@@ -29,8 +28,8 @@ class WrappedQuery:
         self.prepare(run)
         return self._query.to_table(run)
 
-    def converters(self) -> Sequence[Convert | None]:
-        return self._query.converters()
+    def kinds(self) -> Sequence[Any]:
+        return self._query.kinds()
 
     def stream(self, run: StatementRun) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         self.prepare(run)

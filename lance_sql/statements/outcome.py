@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from lance_engine.errors import UnsupportedFeatureError
 
 from lance_sql.engines.statement_run import StatementRun
 from lance_sql.statements.session import Session
-from lance_sql.types.duckdb_values import Convert
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -29,9 +28,9 @@ def done() -> pa.Table:
 class Finished:
     """The result of a completed statement, as an engine query."""
 
-    def __init__(self, answer: pa.Table, converters: Sequence[Convert | None] = ()) -> None:
+    def __init__(self, answer: pa.Table, kinds: Sequence[Any] = ()) -> None:
         self._answer = answer
-        self._converters = converters
+        self._kinds = kinds
 
     def schema(self) -> pa.Schema:
         return self._answer.schema
@@ -39,8 +38,8 @@ class Finished:
     def to_table(self, run: StatementRun) -> pa.Table:
         return self._answer
 
-    def converters(self) -> Sequence[Convert | None]:
-        return self._converters
+    def kinds(self) -> Sequence[Any]:
+        return self._kinds
 
     def stream(self, run: StatementRun) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         return self._answer.schema, iter(self._answer.to_batches())

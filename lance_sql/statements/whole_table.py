@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.types as at
@@ -17,6 +17,7 @@ import pyarrow.types as at
 from lance_sql.text.once import once_per_statement
 from lance_sql.text.statement import Statement
 from lance_sql.text.tokens import Token, closing
+from lance_sql.types.python_values import is_alike
 
 if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
     from lance_sql.engines.base import Query
     from lance_sql.engines.statement_run import StatementRun
-    from lance_sql.types.duckdb_values import Convert
 
 
 class Aggregate(NamedTuple):
@@ -109,12 +109,12 @@ class MetadataQuery:
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             return self._query.to_table(run)
         rows = pa.Table.from_arrays(arrays, schema=schema)
-        if not any(self.converters()):
+        if all(map(is_alike, self.kinds())):
             self._answered(rows)
         return rows
 
-    def converters(self) -> Sequence[Convert | None]:
-        return self._query.converters()
+    def kinds(self) -> Sequence[Any]:
+        return self._query.kinds()
 
     def stream(self, run: StatementRun) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         table = self.to_table(run)

@@ -86,4 +86,6 @@ def plain(value: object) -> object:
         return sorted(value.items())
     if isinstance(value, datetime.datetime) and value.tzinfo is not None:
         return value.astimezone(datetime.UTC).replace(tzinfo=None)
+    if isinstance(value, tuple):  # an array of DuckDB
+        return list(value)
     return bytes(value) if isinstance(value, bytearray) else value

@@ -40,7 +40,6 @@ from lance_sql.engines.statement_run import Runs, StatementRun
 from lance_sql.engines.table import EngineTable
 from lance_sql.engines.table_session import TableSession
 from lance_sql.text.tokens import quote, spellings, tokenize
-from lance_sql.types.duckdb_values import Convert
 
 if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
@@ -138,7 +137,7 @@ class DataFusionEngine(TableSession[DataFusionTable]):
     def likes_are_standard(self) -> bool:
         return True  # LIKE is an operator; conditions for scans use no functions here
 
-    def converters(self, rows: pa.Table) -> Sequence[Convert | None]:
+    def kinds(self, rows: pa.Table) -> Sequence[Any]:
         return ()
 
     def query(self, text: str, params: Parameters) -> DataFusionQuery:
@@ -323,7 +322,7 @@ class DataFusionQuery:
         with self._engine.running(run):
             return self._engine.call(run, lambda: self._ready(planned, run).to_arrow_table())
 
-    def converters(self) -> Sequence[Convert | None]:
+    def kinds(self) -> Sequence[Any]:
         return ()
 
     def stream(self, run: StatementRun) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:

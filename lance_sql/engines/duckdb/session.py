@@ -31,7 +31,7 @@ from lance_sql.engines.interrupt import Interruptible
 from lance_sql.engines.statement_run import Runs, StatementRun
 from lance_sql.engines.table_session import TableSession
 from lance_sql.types.declared import declared_type
-from lance_sql.types.duckdb_values import Convert, converters
+from lance_sql.types.exact import exact_columns
 
 if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
@@ -186,11 +186,11 @@ class DuckDBEngine(TableSession[DuckDBTable]):
             scans[scanned.table.name] += noted.scans
         return DuckDBQuery(self, relation, expected, scans)
 
-    def converters(self, rows: pa.Table) -> Sequence[Convert | None]:
+    def kinds(self, rows: pa.Table) -> Sequence[Any]:
         if not any(map(pa.types.is_nested, rows.schema.types)):
             return ()
         with self.running(self.begin()):
-            return converters(self.connection.from_arrow(rows.schema.empty_table()).types)
+            return list(self.connection.from_arrow(rows.schema.empty_table()).types)
 
     def _expected(
         self, planned: Mapping[DuckDBTable, Planned], text: str, params: Parameters
@@ -374,10 +374,13 @@ class DuckDBQuery:
         if self._relation is None:
             return pa.table({})
         with self._engine.running(run, self._expected):
-            return self._engine.call(self._relation.to_arrow_table)
+            exact = exact_columns(self._relation.types)
+            relation = self._relation if exact is None else self._relation.project(exact)
+            rows = self._engine.call(relation.to_arrow_table)
+            return rows if exact is None else rows.rename_columns(self._relation.columns)
 
-    def converters(self) -> Sequence[Convert | None]:
-        return () if self._relation is None else converters(self._relation.types)
+    def kinds(self) -> Sequence[Any]:
+        return () if self._relation is None else list(self._relation.types)
 
     def stream(self, run: StatementRun) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
         if self._relation is None:

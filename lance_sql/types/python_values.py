@@ -1,0 +1,244 @@
+"""Values of Arrow as DuckDB returns them to Python: the same as its own fetchall()."""
+
+from __future__ import annotations
+
+import datetime
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pyarrow.types as at
+from lance_engine.errors import UnsupportedTypeError
+from lance_engine.python_values import python_values
+
+from lance_sql.scratch import scratch
+from lance_sql.types.columns import children, walk
+
+if TYPE_CHECKING:
+    from duckdb.sqltypes import DuckDBPyType
+
+#: Types whose values pyarrow converts as DuckDB does, or not at all.
+_ALIKE: Final = frozenset(
+    {
+        "bigint", "blob", "boolean", "date", "decimal", "double", "enum", "float", "geometry", "integer",
+        "null", "smallint", "timestamp", "timestamp with time zone", "timestamp_ms", "timestamp_s",
+        "tinyint", "ubigint", "uinteger", "usmallint", "utinyint", "varchar",
+    }
+)  # fmt: skip
+#: Those that pandas holds in arrays of numbers.
+NUMBERS: Final = frozenset(
+    {
+        "bigint", "boolean", "double", "float", "integer", "smallint", "tinyint", "ubigint", "uinteger",
+        "usmallint", "utinyint",
+    }
+)  # fmt: skip
+_SIGNED_LIMIT: Final = 1 << 127
+
+
+def values_of(column: pa.Array | pa.ChunkedArray, kind: DuckDBPyType | None = None) -> list[Any]:
+    """The values of a column of a result, whose DuckDB type is `kind`, if it has one."""
+    if kind is None:
+        return python_values(column)
+    if isinstance(column, pa.ChunkedArray):
+        return [value for chunk in column.chunks for value in values_of(chunk, kind)]
+    if is_alike(kind):
+        try:
+            found: list[Any] = column.to_pylist()
+        except (OverflowError, ValueError):  # infinity, or a year that Python does not have
+            pass
+        else:
+            return found
+    return _converted(column, kind)
+
+
+def is_alike(kind: DuckDBPyType) -> bool:
+    """Whether pyarrow's values of a type are DuckDB's."""
+    if kind.id in ("list", "struct"):
+        return all(is_alike(child) for _, child in children(kind))
+    return kind.id in _ALIKE
+
+
+def _converted(array: pa.Array, kind: DuckDBPyType) -> list[Any]:
+    if kind.id == "time" and array.fill_null(0).cast(pa.int64()).to_numpy().max(initial=0) < _DAY:
+        return list(array.to_pylist())
+    nested = _NESTED.get(kind.id)
+    if nested is None:
+        convert = _LEAVES.get(kind.id)
+        if convert is None:
+            return _by_duckdb(array, kind)
+        array = array.storage if isinstance(array, pa.ExtensionArray) else array
+        return [None if value is None else convert(value) for value in array.to_pylist()]
+    return nested(array, kind)
+
+
+# ---- types that contain others -----------------------------------------------------------------------
+
+
+def _list(array: Any, kind: DuckDBPyType) -> list[Any]:
+    items = values_of(array.values, dict(children(kind))["child"])
+    begins = array.offsets.to_pylist()
+    valid = array.is_valid().to_pylist()
+    return [
+        items[begin:end] if is_valid else None
+        for begin, end, is_valid in zip(begins, begins[1:], valid, strict=False)
+    ]
+
+
+def _array(array: Any, kind: DuckDBPyType) -> list[Any]:
+    size = array.type.list_size
+    # the items of a slice are those of the whole
+    items = values_of(array.values.slice(array.offset * size, len(array) * size), children(kind)[0][1])
+    return [
+        tuple(items[number * size : (number + 1) * size]) if is_valid else None
+        for number, is_valid in enumerate(array.is_valid().to_pylist())
+    ]
+
+
+def _fields(array: pa.StructArray, kind: DuckDBPyType) -> list[list[Any]]:
+    return [values_of(array.field(number), child) for number, (_, child) in enumerate(children(kind))]
+
+
+def _struct(array: pa.StructArray, kind: DuckDBPyType) -> list[Any]:
+    names = [name for name, _ in children(kind)]
+    return [
+        dict(zip(names, values, strict=True)) if is_valid else None
+        for is_valid, *values in zip(array.is_valid().to_pylist(), *_fields(array, kind), strict=True)
+    ]
+
+
+def _tuple(array: pa.StructArray, kind: DuckDBPyType) -> list[Any]:
+    return [
+        tuple(values) if is_valid else None
+        for is_valid, *values in zip(array.is_valid().to_pylist(), *_fields(array, kind), strict=True)
+    ]
+
+
+def _map(array: Any, kind: DuckDBPyType) -> list[Any]:
+    inner = dict(children(kind))
+    keys, items = values_of(array.keys, inner["key"]), values_of(array.items, inner["value"])
+    begins = array.offsets.to_pylist()
+    found: list[Any] = []
+    for begin, end, is_valid in zip(begins, begins[1:], array.is_valid().to_pylist(), strict=False):
+        some = keys[begin:end]
+        try:
+            found.append(dict(zip(some, items[begin:end], strict=True)) if is_valid else None)
+        except TypeError:  # keys that contain lists or structs
+            found.append({"key": some, "value": items[begin:end]})
+    return found
+
+
+def _union(array: pa.UnionArray, kind: DuckDBPyType) -> list[Any]:
+    members = [child for name, child in children(kind) if name]
+    values = [values_of(array.field(number), child) for number, child in enumerate(members)]
+    return [values[code][row] for row, code in enumerate(array.type_codes.to_pylist())]
+
+
+_NESTED: Final[Mapping[str, Callable[[Any, DuckDBPyType], list[Any]]]] = {
+    "list": _list,
+    "array": _array,
+    "struct": _struct,
+    "tuple": _tuple,
+    "map": _map,
+    "union": _union,
+}
+
+
+# ---- types of their own ------------------------------------------------------------------------------
+
+
+def _whole(value: Any) -> int:
+    """An integer of 128 bits, which Arrow stores as a decimal, or as bytes."""
+    return int.from_bytes(value, "little", signed=True) if isinstance(value, bytes) else int(value)
+
+
+def _unsigned(value: Any) -> int:
+    number = _whole(value)
+    return number if number >= 0 else number + 2 * _SIGNED_LIMIT
+
+
+def _uuid(value: str | bytes | uuid.UUID) -> uuid.UUID:
+    if isinstance(value, uuid.UUID):
+        return value
+    return uuid.UUID(bytes=value) if isinstance(value, bytes) else uuid.UUID(value)
+
+
+def _bits(value: bytes) -> str:
+    """The digits; the first byte says how many bits of the second are unused."""
+    return "".join(f"{byte:08b}" for byte in value[1:])[value[0] :]
+
+
+_LEAVES: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "hugeint": _whole,
+    "uhugeint": _unsigned,
+    "uuid": _uuid,
+    "bit": _bits,
+}
+
+
+def _by_duckdb(array: pa.Array, kind: DuckDBPyType) -> list[Any]:
+    """The values as DuckDB converts them itself."""
+    if kind.id == "timestamp with time zone":
+        return [_moment(value) for value in array]
+    if kind.id == "timestamptz_ns":  # for these, DuckDB needs another package
+        return list(python_values(array.cast(pa.timestamp("us", array.type.tz), safe=False)))
+    metadata = {"ARROW:extension:name": "arrow.parquet.variant"} if kind.id == "variant" else None
+    schema = pa.schema([pa.field("value", array.type, metadata=metadata)])
+    with scratch() as connection:
+        relation = connection.from_arrow(pa.table([array], schema=schema))
+        if at.is_string(array.type):
+            relation = relation.project(f"CAST(value AS {kind})")
+        return [value for (value,) in relation.fetchall()]
+
+
+def _moment(value: pa.Scalar) -> Any:
+    """A time with a zone; what Python cannot hold as DuckDB writes it."""
+    try:
+        return value.as_py()
+    except (OverflowError, ValueError):
+        pass
+    if value.value in (_INFINITY, -_INFINITY):
+        return datetime.datetime.max if value.value > 0 else datetime.datetime.min
+    with scratch() as connection:
+        local, seconds = connection.execute(
+            "SELECT CAST(w AS VARCHAR), (epoch_us(w) - epoch_us(u)) // 1_000_000 FROM ("
+            "SELECT timezone(?, v) AS w, timezone('UTC', v) AS u FROM (SELECT make_timestamptz(?) AS v))",
+            [value.type.tz, value.value],
+        ).fetchall()[0]
+    hours, minutes = divmod(abs(seconds) // 60, 60)
+    return f"{local}{'-' if seconds < 0 else '+'}{hours:02}" + (f":{minutes:02}" if minutes else "")
+
+
+#: Microseconds of a day: for Arrow, 24:00 is midnight.
+_DAY: Final = 86_400 * 10**6
+#: Infinity in microseconds.
+_INFINITY: Final = (1 << 63) - 1
+
+
+def check_widths(rows: pa.Table | pa.RecordBatch, kinds: Sequence[Any]) -> None:
+    """UnsupportedTypeError for integers from 2**127 on: in Arrow, DuckDB makes negative ones of them."""
+    for number, kind in enumerate(kinds):
+        if any(inner.id == "uhugeint" for inner in walk(kind)):
+            name = rows.schema.names[number]
+            if _has_wide(values_of(rows.column(number), kind)):
+                raise UnsupportedTypeError(
+                    "DuckDB has no Arrow type for integers from 2**127 on",
+                    column=name,
+                    remedy=f"Use CAST({name} AS VARCHAR) or AS DOUBLE, or read the rows with fetchall()",
+                )
+
+
+def _has_wide(value: Any) -> bool:
+    if isinstance(value, dict):
+        return _has_wide([*value.keys(), *value.values()])
+    if isinstance(value, list | tuple):
+        return any(map(_has_wide, value))
+    return isinstance(value, int) and value >= _SIGNED_LIMIT
+
+
+def rows_of(table: pa.Table, kinds: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """The rows of a result, with the DuckDB types of its columns, or none."""
+    if table.num_columns == 0:
+        return []
+    types = kinds or [None] * table.num_columns
+    return list(zip(*map(values_of, table.columns, types), strict=True))
