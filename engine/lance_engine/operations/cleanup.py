@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
@@ -107,9 +108,25 @@ def cleanup(
             if path in unused or (path not in known and _is_abandoned(store, path, oldest))
         ]
     paths += [path for path in _leftovers(store) if _is_abandoned(store, path, oldest)]
-    manifests = [versions.path(version) for version in removed]
-    report = _remove(store, manifests, paths, tuple(removed), dry_run, reporter)
-    return dataclasses.replace(report, damaged_references=damaged)
+    reporter.begin("sizing files" if dry_run else "removing files", len(removed) + len(paths), "files")
+    # Manifests first: an interruption may leave files without a version, but no version without its files.
+    removal = _Removal(store, dry_run, reporter)
+    kept = removal.versions(snapshot, versions, removed)
+    if not kept:
+        # The files of a version that was named in the meantime are among these; the next cleanup knows it.
+        removal.files(paths)
+    reporter.end()
+    counts = removal.counts
+    return CleanupReport(
+        versions=tuple(version for version in removed if version not in kept),
+        data_files=counts[DATA],
+        deletion_files=counts[DELETIONS],
+        transaction_files=counts[TRANSACTIONS],
+        index_files=counts[INDICES],
+        bytes_removed=removal.bytes,
+        dry_run=dry_run,
+        damaged_references=damaged,
+    )
 
 
 _FOLDERS: Final = (DATA, DELETIONS, TRANSACTIONS, INDICES)
@@ -243,37 +260,69 @@ def _detached(store: Store) -> list[str]:
     return [path for path in paths if path.startswith(f"{VERSIONS}/d") and path.endswith(ENDING)]
 
 
-def _remove(
-    store: Store,
-    manifests: Sequence[str],
-    paths: Sequence[str],
-    versions: tuple[int, ...],
-    dry_run: bool,
-    reporter: Reporter,
-) -> CleanupReport:
-    removed = 0
-    reporter.begin("sizing files" if dry_run else "removing files", len(manifests) + len(paths), "files")
-    counts = dict.fromkeys(_FOLDERS, 0)
-    # Manifests first: an interruption may leave files without a version, but no version without its files.
-    for path in [*manifests, *paths]:
-        reporter.advance(1)
+#: Manifests that are kept in memory until no tag or branch can refer to them any more, in bytes.
+_MANIFEST_BYTES: Final = 64 << 20
+
+
+class _Removal:
+    """Removes manifests and files, or only counts them."""
+
+    def __init__(self, store: Store, dry_run: bool, reporter: Reporter) -> None:
+        self._store = store
+        self._dry_run = dry_run
+        self._reporter = reporter
+        self.counts = dict.fromkeys(_FOLDERS, 0)
+        self.bytes = 0
+
+    def versions(self, snapshot: Snapshot, names: VersionList, versions: Sequence[int]) -> set[int]:
+        """Remove the manifests of `versions`; returns those that had to be put back.
+
+        A tag or branch may be created while this runs. Its creator checks afterwards that the version still
+        exists, and here tags and branches are listed again once it is removed: one of both notices.
+        """
+        kept: set[int] = set()
+        batch: dict[int, bytes] = {}
+        for version in versions:
+            content = self._take(names.path(version))
+            if content is not None:
+                batch[version] = content
+            if sum(map(len, batch.values())) > _MANIFEST_BYTES:
+                kept |= self._put_back(snapshot, names, batch)
+                batch.clear()
+        return kept | self._put_back(snapshot, names, batch)
+
+    def _take(self, path: str) -> bytes | None:
+        self._reporter.advance(1)
         try:
-            size = store.size(path)
+            content = self._store.read(path)
         except FileNotFoundError:
-            continue
-        if not dry_run:
-            store.delete(path)
-        removed += size
-        folder = path.split("/")[0]
-        if folder in counts:
-            counts[folder] += 1
-    reporter.end()
-    return CleanupReport(
-        versions=versions,
-        data_files=counts[DATA],
-        deletion_files=counts[DELETIONS],
-        transaction_files=counts[TRANSACTIONS],
-        index_files=counts[INDICES],
-        bytes_removed=removed,
-        dry_run=dry_run,
-    )
+            return None
+        if not self._dry_run:
+            self._store.delete(path)
+        self.bytes += len(content)
+        return content
+
+    def _put_back(self, snapshot: Snapshot, names: VersionList, batch: Mapping[int, bytes]) -> set[int]:
+        if self._dry_run or not batch:
+            return set()
+        named = _named_versions(snapshot) & batch.keys()
+        for version in named:
+            with suppress(FileExistsError):
+                self._store.put_if_absent(names.path(version), batch[version])
+            self.bytes -= len(batch[version])
+        return named
+
+    def files(self, paths: Sequence[str]) -> None:
+        """Remove other files."""
+        for path in paths:
+            self._reporter.advance(1)
+            try:
+                size = self._store.size(path)
+            except FileNotFoundError:
+                continue
+            if not self._dry_run:
+                self._store.delete(path)
+            self.bytes += size
+            folder = path.split("/")[0]
+            if folder in self.counts:
+                self.counts[folder] += 1

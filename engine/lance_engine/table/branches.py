@@ -36,6 +36,7 @@ from lance_engine.table.refs import (
     unreadable,
 )
 from lance_engine.table.snapshot import DATA, INDICES, TRANSACTIONS, Snapshot
+from lance_engine.table.versions import check_still_there
 
 BRANCHES: Final = "_refs/branches"
 _FOLDERS: Final = (VERSIONS, TRANSACTIONS, DATA, DELETIONS, INDICES)
@@ -123,6 +124,7 @@ def create_branch(source: Snapshot, name: str) -> Branch:
         _remove_files(root, name)
         content["manifestSize"] = write_clone(source, branch_store(root, name), name)
         root.put(path, json.dumps(content).encode())
+        check_still_there(source.store, source.version, lambda: _remove_files(root, name))
     except BaseException:
         delete_quietly(root, [path])
         raise

@@ -151,7 +151,10 @@ class _Attempt:
         if latest is None:
             return self._create()
         version, scheme = latest
-        stored = self._latest(version, scheme)
+        try:
+            stored = self._latest(version, scheme)
+        except FileNotFoundError:
+            return None  # newer versions came since the listing, and a cleanup has removed this one
         self._check_base(stored.manifest)
         if self._read is not None:
             check_not_replaced(self._read, self._store, scheme)

@@ -7,12 +7,13 @@ import datetime
 import json
 import urllib.parse
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from lance_engine.errors import CorruptFileError, InvalidArgumentError, TagExistsError, VersionNotFoundError
 from lance_engine.io import Store
 from lance_engine.table.refs import ENDING, branch_store, list_refs, read_ref, readable, unreadable
-from lance_engine.table.versions import list_versions
+from lance_engine.table.versions import check_still_there, list_versions
 
 TAGS: Final = "_refs/tags"
 
@@ -63,18 +64,22 @@ def create_tag(store: Store, name: str, version: int, branch: str | None = None)
             version=read_tag(store, name).version,
             remedy="Update or delete the tag or choose another name",
         ) from None
+    check_still_there(branch_store(store, branch), version, lambda: store.delete(_path(name)))
     return _parse(store, name, content)
 
 
 def update_tag(store: Store, name: str, version: int, branch: str | None = None) -> Tag:
     """Move an existing tag to another version."""
-    content = _content(store, name) | {
+    before = _content(store, name)
+    content = before | {
         "branch": branch,
         "version": version,
         "updatedAt": _now(),
         "manifestSize": _manifest_size(branch_store(store, branch), version),
     }
     store.put(_path(name), json.dumps(content).encode())
+    undo = partial(store.put, _path(name), json.dumps(before).encode())
+    check_still_there(branch_store(store, branch), version, undo)
     return _parse(store, name, content)
 
 
@@ -97,11 +102,12 @@ def _path(name: str) -> str:
 
 def _manifest_size(store: Store, version: int) -> int:
     versions = list_versions(store)
-    if versions is None or version not in versions.versions:
-        raise VersionNotFoundError(
-            f"No version {version} to tag", path=store.uri, remedy="history() lists the versions"
-        )
-    return store.size(versions.path(version))
+    if versions is not None and version in versions.versions:
+        with contextlib.suppress(FileNotFoundError):  # a cleanup has just removed it
+            return store.size(versions.path(version))
+    raise VersionNotFoundError(
+        f"No version {version} to tag", path=store.uri, remedy="history() lists the versions"
+    )
 
 
 def _content(store: Store, name: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
 
@@ -123,11 +123,15 @@ def find_latest(store: Store) -> tuple[int, NamingScheme] | None:
 
 def read_latest(store: Store) -> StoredVersion | None:
     """The newest version, None when there is no dataset."""
-    found = find_latest(store)
-    if found is None:
-        return None
-    version, scheme = found
-    return read_version(store, scheme.path(version), version)
+    while (found := find_latest(store)) is not None:
+        version, scheme = found
+        try:
+            return read_version(store, scheme.path(version), version)
+        except FileNotFoundError:
+            # Newer versions came since the listing, and a cleanup has removed this one.
+            if find_latest(store) == found:
+                raise
+    return None
 
 
 def open_snapshot(
@@ -200,6 +204,19 @@ def _read_explicit(store: Store, version: int) -> StoredVersion:
         f"Version {version} not found",
         path=store.uri,
         remedy=f"Available versions: {_ranges(versions.versions)}",
+    )
+
+
+def check_still_there(store: Store, version: int, undo: Callable[[], object]) -> None:
+    """Call `undo` and raise VersionNotFoundError if a cleanup has removed a version that was just named.
+
+    A cleanup lists the named versions again after it has removed manifests: it, or this check, notices.
+    """
+    if any(store.exists(scheme.path(version)) for scheme in (NamingScheme.V2, NamingScheme.V1)):
+        return
+    undo()
+    raise VersionNotFoundError(
+        f"A cleanup has just removed version {version}", path=store.uri, remedy="Choose another version"
     )
 
 

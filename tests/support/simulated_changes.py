@@ -1,0 +1,231 @@
+"""Changes of one small dataset, for simulations of concurrent writers: what each does, and the result."""
+
+from __future__ import annotations
+
+import datetime
+import random
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from itertools import permutations
+from typing import Any
+from unittest import mock
+
+import pyarrow as pa
+from lance_engine.dataset import DatasetVersion
+from lance_engine.errors import CommitConflictError, IncompatibleChangeError, LanceError
+from lance_engine.io import MemoryStore
+from lance_engine.table.versions import list_versions, open_snapshot
+from lance_engine.write.dataset import write_dataset
+from simulated_store import Run, Simulation, copied
+
+import lance_sql
+from lance_sql.catalog.dataset import SqlDataset
+
+Change = Callable[[DatasetVersion], object]
+
+
+def rows(*ids: int, b: int = 0) -> pa.Table:
+    return pa.table({"id": pa.array(ids, pa.int64()), "b": pa.array([b] * len(ids), pa.int64())})
+
+
+def _append(ids: Sequence[int]) -> Change:
+    return lambda ds: write_dataset(rows(*ids, b=7), ds.snapshot.store, "append")
+
+
+def _upsert(ids: Sequence[int], b: int) -> Change:
+    return lambda ds: (
+        ds.merge(rows(*ids, b=b), "id").when_matched_update_all().when_not_matched_insert_all().execute()
+    )
+
+
+def _statement(text: str) -> Change:
+    """A statement of a session of its own, over the table ``t``."""
+
+    def run(dataset: DatasetVersion) -> None:
+        with lance_sql.connect() as session:
+            session.register("t", SqlDataset(dataset.snapshot))
+            session.sql(text)
+
+    return run
+
+
+#: The changes, by name.
+CHANGES: dict[str, Change] = {
+    "append": _append([100, 101]),
+    "append the same": _append([100, 300]),
+    "overwrite": lambda ds: write_dataset(rows(900, 901), ds.snapshot.store, "overwrite"),
+    "delete": lambda ds: ds.delete("id < 2"),
+    "delete others": lambda ds: ds.delete("id = 1 OR id = 7"),
+    "delete a fragment": lambda ds: ds.delete("id >= 5"),
+    "update": lambda ds: ds.update({"b": "b + 10"}, "id IN (1, 2)"),
+    "update all": lambda ds: ds.update({"b": "b + 1"}),
+    "replace column": lambda ds: ds.replace_columns({"b": "b + 100"}),
+    "upsert": _upsert([3, 100], 20),
+    "insert new keys": lambda ds: (
+        ds.merge(rows(3, 100, 200, b=30), "id").when_not_matched_insert_all().execute()
+    ),
+    "insert new keys again": lambda ds: (
+        ds.merge(rows(200, 201, b=40), "id").when_not_matched_insert_all().execute()
+    ),
+    "update keys": lambda ds: ds.merge(rows(4, 5, b=50), "id").when_matched_update_all().execute(),
+    "MERGE that inserts": _statement(
+        "MERGE INTO t USING (VALUES (3, 60), (200, 60)) s(id, b) ON t.id = s.id "
+        "WHEN NOT MATCHED THEN INSERT (id, b) VALUES (s.id, s.b)"
+    ),
+    "MERGE": _statement(
+        "MERGE INTO t USING (VALUES (3, 70), (200, 70)) s(id, b) ON t.id = s.id "
+        "WHEN MATCHED THEN UPDATE SET b = s.b WHEN NOT MATCHED THEN INSERT (id, b) VALUES (s.id, s.b)"
+    ),
+    "UPDATE": _statement("UPDATE t SET b = b + 1000 WHERE id IN (1, 6)"),
+    "DELETE": _statement("DELETE FROM t WHERE b = 10 OR id = 6"),
+    "compact": lambda ds: ds.compact(),
+    "create index": lambda ds: ds.create_index("id", "btree", name="second"),
+    "optimize index": lambda ds: ds.optimize_indices(),
+    "drop index": lambda ds: ds.drop_index("b_idx"),
+    "add column": lambda ds: ds.add_columns({"c": "id * 2"}),
+    "drop column": lambda ds: ds.drop_columns(["b"]),
+    "rename column": lambda ds: ds.rename_column("b", "renamed"),
+    "alter column": lambda ds: ds.alter_column("b", type=pa.float64()),
+    "restore": lambda ds: ds.restore(1),
+    "config": lambda ds: ds.update_config({"key": "value"}),
+    "tag": lambda ds: ds.tags.create("tag", ds.version),
+    "branch": lambda ds: ds.branches.create("branch", ds.version),
+    "clean up": lambda ds: ds.cleanup(datetime.timedelta(0)),
+}
+#: Changes that remove files of old versions: others may find that theirs is gone.
+CLEANING = frozenset(["clean up"])
+
+
+@cache
+def start(stable: bool) -> MemoryStore:
+    """Two fragments of five rows, one with a deleted row, and an index over the first."""
+    store = MemoryStore("simulated")
+    write_dataset(rows(*range(5)), store, "create", stable_row_ids=stable)
+    dataset = DatasetVersion(open_snapshot(store)).create_index("b", "btree", name="b_idx")
+    write_dataset(rows(*range(5, 11), b=1), store, "append")
+    DatasetVersion(open_snapshot(store)).delete("id = 10")
+    assert dataset.version == 2
+    return store
+
+
+def latest(store: Any) -> DatasetVersion:
+    return DatasetVersion(open_snapshot(store))
+
+
+State = tuple[Any, ...]
+
+
+def state(store: MemoryStore) -> State:
+    """What users see: rows, columns, indices, tags, branches, configuration. All of it must be readable."""
+    dataset = latest(store)
+    table = dataset.scan().to_table()
+    names = sorted(dataset.inspect.indices()["name"].to_pylist())
+    tags = {name: content(open_tagged(store, number)) for name, number in tag_versions(dataset).items()}
+    branches = sorted(branch.name for branch in dataset.branches.list())
+    config = sorted(dataset.snapshot.manifest.config.items())
+    return content(dataset), str(table.schema), tuple(names), str(tags), tuple(branches), tuple(config)
+
+
+def tag_versions(dataset: DatasetVersion) -> dict[str, int]:
+    return {tag.name: tag.version for tag in dataset.tags.list()}
+
+
+def open_tagged(store: MemoryStore, version: int) -> DatasetVersion:
+    return DatasetVersion(open_snapshot(store, version))
+
+
+def content(dataset: DatasetVersion) -> str:
+    """The rows in the order of their ids."""
+    return str(sorted(map(str, dataset.scan().to_table().to_pylist())))
+
+
+def check_sound(store: MemoryStore) -> None:
+    """Every version opens and has the rows it promises; indices, row ids and files of the newest agree."""
+    versions = list_versions(store)
+    assert versions is not None
+    for number in versions.versions:
+        dataset = open_tagged(store, number)
+        assert dataset.scan().to_table().num_rows == dataset.count_rows()
+    dataset = latest(store)
+    problems = dataset.verify(values=True).to_pylist()
+    assert not problems, problems
+    found = dataset.scan(["id", "_rowid"]).to_table()
+    ids = found["_rowid"].to_pylist()
+    assert len(set(ids)) == len(ids), "a row id stands for two rows"
+    assert dataset.take(ids, ["id"])["id"].to_pylist() == found["id"].to_pylist()
+    for condition in ("id IN (0, 1, 3, 7, 100, 200)", "b IN (0, 1, 7, 10, 11, 20, 30, 50)"):
+        if condition.split()[0] in dataset.schema.names:
+            indexed, plain = (
+                dataset.scan(["id"], condition, indices=used).to_table() for used in (True, False)
+            )
+            assert sorted(indexed["id"].to_pylist()) == sorted(plain["id"].to_pylist()), condition
+
+
+@cache
+def serial(names: tuple[str, ...], stable: bool) -> State | None:
+    """The state after these changes one after the other; None if one of them fails in this order."""
+    store = copied(start(stable))
+    for name in names:
+        try:
+            CHANGES[name](latest(store))
+        except LanceError:
+            return None
+    return state(store)
+
+
+def explain(run: Run, names: Sequence[str], stable: bool) -> None:
+    """AssertionError unless some order of the changes that were acknowledged leads to the result.
+
+    Changes with an unknown outcome may be part of it; those that were refused are not.
+    """
+    check_sound(run.files)
+    by_kind: dict[str, list[str]] = {"done": [], "unknown": [], "refused": [], "failed": []}
+    for name, outcome in zip(names, run.outcomes, strict=True):
+        by_kind[outcome.kind].append(name)
+        assert outcome.kind != "failed", f"{name}: {outcome.error!r}"
+        if outcome.kind == "refused" and not CLEANING.intersection(names):
+            allowed = (CommitConflictError, IncompatibleChangeError)
+            legal = isinstance(outcome.error, allowed) or _fails_serially(name, names, stable)
+            assert legal, f"{name}: {outcome.error!r}"
+    found = state(run.files)
+    for extra in _subsets(by_kind["unknown"]):
+        for order in permutations([*by_kind["done"], *extra]):
+            if serial(tuple(order), stable) == found:
+                return
+    raise AssertionError(f"no order of {by_kind['done']} (and {by_kind['unknown']}) gives {found}")
+
+
+def _fails_serially(name: str, names: Sequence[str], stable: bool) -> bool:
+    """Whether a change fails after some of the others, without any concurrency."""
+    others = list(names)
+    others.remove(name)
+    return any(
+        serial(tuple(before), stable) is not None and serial((*before, name), stable) is None
+        for some in _subsets(others)
+        for before in permutations(some)
+    )
+
+
+def _subsets(names: Sequence[str]) -> Iterator[list[str]]:
+    for bits in range(1 << len(names)):
+        yield [name for place, name in enumerate(names) if bits >> place & 1]
+
+
+def simulation(names: Sequence[str], stable: bool, faults: Sequence[str] = ()) -> Simulation:
+    """Writers that each open the newest version, and then make one of the changes `names`."""
+    base = start(stable)
+
+    def writer(name: str) -> Callable[[Any], object]:
+        return lambda store: CHANGES[name](latest(store))
+
+    cleaning = bool(CLEANING.intersection(names))
+    return Simulation(base, [writer(name) for name in names], sees_all=cleaning, faults=faults)
+
+
+@contextmanager
+def without_pauses() -> Iterator[None]:
+    """Nobody waits before trying again, and random numbers are the same in each run."""
+    with mock.patch("time.sleep", return_value=None):
+        random.seed(1)
+        yield
