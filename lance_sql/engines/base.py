@@ -12,6 +12,7 @@ from lance_engine.errors import InvalidArgumentError
 from lance_engine.records import record
 
 from lance_sql.catalog.access import Restrictions
+from lance_sql.engines.alone import Alone
 from lance_sql.engines.capabilities import Capabilities
 from lance_sql.engines.statement_run import Runs, StatementRun
 
@@ -116,7 +117,9 @@ class Engine(Protocol):
 
     capabilities: Capabilities
     #: held while a statement is planned
-    lock: AbstractContextManager[bool]
+    lock: Alone
+    #: held while a statement runs, unless engines run several at once
+    alone: AbstractContextManager[bool]
 
     def register(
         self,

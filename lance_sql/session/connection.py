@@ -7,7 +7,7 @@ import itertools
 import os
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
@@ -20,6 +20,7 @@ from lance_sql.catalog.attached import LISTED
 from lance_sql.catalog.binding import Binding
 from lance_sql.catalog.catalog import Catalog
 from lance_sql.catalog.dataset import SqlDataset
+from lance_sql.engines.alone import Alone
 from lance_sql.engines.base import Engine, Parameters, Query, check_parameters
 from lance_sql.engines.capabilities import Capabilities
 from lance_sql.engines.start import start
@@ -55,8 +56,9 @@ class Connection:
 
     A statement reads the newest version of each dataset it names, at the time when it is planned. Only the
     datasets that a statement names are opened. ``_rowid`` and ``_rowaddr`` are columns of every dataset in a
-    statement that uses one of them (and then part of ``*``). Threads must not share a connection: each uses
-    its own `cursor`.
+    statement that uses one of them (and then part of ``*``). Each thread needs a connection of its own, a
+    `cursor`: a call of a DuckDB session during one in another thread raises an error, as in DuckDB, and so
+    does every call in a process that was forked.
     """
 
     def __init__(
@@ -88,6 +90,10 @@ class Connection:
             self._settle,
             numbers_parameters=engine.capabilities.numbers_parameters,
             listings={name: functools.partial(self.listing, name) for name in LISTED},
+        )
+        #: held during a statement, including those that we execute, unless several may run at once
+        self._alone: AbstractContextManager[bool] = (
+            nullcontext(True) if engine.capabilities.runs_statements_side_by_side else Alone(waits=False)
         )
         self._results: LiveObjects[QueryResult] = LiveObjects()
         self._streams: LiveObjects[Stream] = LiveObjects()
@@ -135,8 +141,9 @@ class Connection:
     def begin(self) -> None:
         """Begin a transaction, as ``BEGIN`` does: changes take effect with `commit`."""
         self._check_open()
-        self._finish_streams()
-        self._transactions.begin(serializable=self.serializable)
+        with self._alone:
+            self._finish_streams()
+            self._transactions.begin(serializable=self.serializable)
 
     def commit(self) -> None:
         """Commit the open transaction, with one new version for each dataset that it changed.
@@ -145,12 +152,14 @@ class Connection:
         discarded, except for datasets that were already committed, which the error names.
         """
         self._check_open()
-        self._transactions.commit()
+        with self._alone:
+            self._transactions.commit()
 
     def rollback(self) -> None:
         """Roll back the open transaction and discard its changes."""
         self._check_open()
-        self._transactions.rollback()
+        with self._alone:
+            self._transactions.rollback()
 
     @property
     def engine(self) -> str:
@@ -186,6 +195,10 @@ class Connection:
             return self.sql(statement, params, progress=progress)
         self._check_open()
         check_parameters(params)
+        with self._alone:
+            return self._executed(statement, params, progress)
+
+    def _executed(self, statement: Statement, params: Parameters, progress: ProgressOption) -> QueryResult:
         self._finish_streams()
         with hints(statement, self.catalog):
             statement = self._prepared_searches.statement(statement)
@@ -315,6 +328,7 @@ class Connection:
 
     def _explanation(self, text: str | Statement, params: Parameters, analyze: bool) -> Explanation:
         check_parameters(params)
+        self._check_open()
         searches = Searches(self.searching, Statement.of(text), params)
         if analyze:
             searches.prepare()
@@ -325,7 +339,14 @@ class Connection:
     def register(self, name: str, data: Any) -> None:
         """Register `data` as the table `name`: a dataset, the path of one, or Arrow data."""
         self._check_open()
+        with self._alone:
+            self._register(name, data)
+
+    def _register(self, name: str, data: Any) -> None:
+        self._finish_streams()
         self._binding.forget(name)
+        if isinstance(data, QueryResult) and data.engine is self._engine:
+            data = data.arrow()  # DuckDB cannot run it while it runs a statement that names it
         if isinstance(data, SqlDataset | str | os.PathLike):
             self.catalog.register(name, data if isinstance(data, SqlDataset) else os.fspath(data))
         elif data is None or isinstance(data, bool | int | float | bytes):
@@ -367,9 +388,12 @@ class Connection:
     def _check_open(self) -> None:
         if self._closed:
             raise LanceError("The connection is closed", remedy="Open a new one with lance_sql.connect()")
+        self._engine.lock.check_process()
 
     def close(self) -> None:
         """Close the session. Rows that were read stay valid; unread results are lost."""
+        if self._engine.lock.is_forked:
+            self._closed = True  # the engine belongs to another process
         if not self._closed:
             self._finish_streams()
             if self._transactions.is_open:

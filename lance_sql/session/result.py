@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
 import pyarrow as pa
@@ -49,7 +50,7 @@ class QueryResult:
         progress: ProgressOption = None,
     ) -> None:
         self._query = query
-        self._engine = engine
+        self.engine = engine
         self._explain = explain
         self._progress = progress
         self._last_run: StatementRun | None = None
@@ -147,8 +148,8 @@ class QueryResult:
         """The rows as a stream of record batches."""
         if self._rows is not None or self._error is not None:
             return self.arrow().to_reader()
-        self._last_run = self._engine.begin()
-        stream = Stream(self._query, self._last_run, self.is_checked)
+        self._last_run = self.engine.begin()
+        stream = Stream(self._query, self._last_run, self.engine.alone, is_checked=self.is_checked)
         self._opened(stream)
         return pa.RecordBatchReader.from_batches(stream.schema, stream)
 
@@ -246,8 +247,11 @@ class QueryResult:
 
     def run(self) -> None:
         """Run the statement unless done; an error is kept and raised when rows are read."""
-        if self._rows is None and self._error is None:
-            run = self._last_run = self._engine.begin()
+        if self._rows is not None or self._error is not None:
+            return
+        # Other threads must not redefine names between the test of `is_running` and the run.
+        with self.engine.alone:
+            run = self._last_run = self.engine.begin()
             begin = time.perf_counter()
             self.is_running = True
             try:
@@ -295,19 +299,28 @@ def _numpy(column: pa.ChunkedArray) -> npt.NDArray[Any]:
 
 
 class Stream:
-    """The batches of a running query; the rest can be read into memory at once."""
+    """The batches of a running query; the rest can be read into memory at once.
 
-    def __init__(self, query: Query, run: StatementRun, is_checked: bool) -> None:
+    `alone` is held while the statement runs.
+    """
+
+    def __init__(
+        self, query: Query, run: StatementRun, alone: AbstractContextManager[bool], *, is_checked: bool
+    ) -> None:
         self.schema, self._source = query.stream(run)
+        self._alone = alone
         self._checked_kinds = query.kinds() if is_checked else ()
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         return self
 
     def __next__(self) -> pa.RecordBatch:
-        batch = next(self._source)
+        with self._alone:
+            batch = next(self._source)
         check_widths(batch, self._checked_kinds)
         return batch
 
     def read_ahead(self) -> None:
-        self._source = iter(list(self._source))
+        with self._alone:
+            self._source = iter(list(self._source))
+        self._alone = nullcontext(True)  # the statement has run

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import random
+import subprocess
+import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -66,6 +71,138 @@ def test_cursors_of_one_connection(numbers, engine):
         for found in on_threads(work):
             assert found == [(7500,), (17142,), (3,), ["x", "k", "s"]] * 4
         assert connection.sql("SELECT count(*) FROM n").fetchone() == (60_000,)
+
+
+COUNT = 60_000
+
+#: what statements answer; each reads less than the whole table in a way of its own
+ANSWERS = {
+    "SELECT count(*), sum(x) FROM n": (COUNT, sum(range(COUNT))),
+    "SELECT sum(x) FROM n": (sum(range(COUNT)),),
+    "SELECT count(*) FROM n WHERE k = 3": (len(range(3, COUNT, 7)),),
+    "SELECT count(*) FROM n WHERE s LIKE '%9'": (COUNT // 10,),
+    "SELECT sum(x) FROM n WHERE s LIKE '%9'": (sum(range(9, COUNT, 10)),),
+    "SELECT max(x) FROM (SELECT x FROM n LIMIT 5)": (4,),
+    "SELECT x FROM n ORDER BY x DESC LIMIT 1": (COUNT - 1,),
+    f"SELECT sum(x) FROM n WHERE x IN ({', '.join(map(str, range(0, COUNT, 9)))})": (
+        sum(range(0, COUNT, 9)),
+    ),
+    "SELECT count(*) FROM n a JOIN n b USING (x) WHERE a.k = 1": (len(range(1, COUNT, 7)),),
+    "SELECT count(*) FROM n a JOIN n b USING (x) WHERE a.x < 9": (9,),
+}
+
+
+def asked(connection, chosen):
+    """The first row of a random statement, fetched or streamed, and the right one."""
+    text = chosen.choice(list(ANSWERS))
+    result = connection.sql(text)
+    if chosen.random() < 0.6:
+        return result.fetchone(), ANSWERS[text]
+    rows = pa.Table.from_batches(list(result))
+    return tuple(column[0].as_py() for column in rows.columns), ANSWERS[text]
+
+
+@pytest.mark.parametrize("count", [20, pytest.param(300, marks=pytest.mark.slow)])
+def test_random_statements_on_cursors(numbers, engine, count):
+    with lance_sql.connect(numbers, engine=engine) as connection:
+
+        def work(number):
+            chosen = random.Random(number)
+            with connection.cursor() as cursor:
+                return [asked(cursor, chosen) for _ in range(count)]
+
+        for found in on_threads(work):
+            assert all(row == right for row, right in found)
+
+
+@pytest.mark.parametrize("count", [20, pytest.param(300, marks=pytest.mark.slow)])
+def test_a_connection_that_threads_share_answers_right_or_refuses(numbers, engine, count):
+    refused = []
+    with lance_sql.connect(numbers, engine=engine) as connection:
+
+        def work(number):
+            chosen = random.Random(number)
+            for _ in range(count):
+                try:
+                    row, right = asked(connection, chosen)
+                except lance_sql.SqlError as error:
+                    refused.append(error)
+                else:
+                    assert row == right
+
+        on_threads(work)
+        assert connection.sql("SELECT count(*) FROM n").fetchone() == (COUNT,)
+    assert all("in use in another thread" in str(error) for error in refused)
+    assert engine == "duckdb" or not refused
+
+
+def test_a_second_thread_is_refused_at_once_and_a_cursor_is_not(numbers):
+    began, end = threading.Event(), threading.Event()
+
+    def batches():
+        began.set()
+        assert end.wait(60)
+        yield pa.record_batch({"y": [1, 2]})
+
+    with lance_sql.connect(numbers) as connection, ThreadPoolExecutor(1) as threads:
+        planned = connection.sql("SELECT count(*) FROM n")
+        connection.register(
+            "slow", pa.RecordBatchReader.from_batches(pa.schema({"y": pa.int64()}), batches())
+        )
+        running = threads.submit(lambda: connection.sql("SELECT sum(y) FROM slow").fetchall())
+        try:
+            assert began.wait(60)
+            for call in (
+                lambda: connection.sql("SELECT sum(x) FROM n"),
+                lambda: connection.sql("INSERT INTO n VALUES (1, 2, 's')"),
+                lambda: connection.explain("SELECT sum(x) FROM n"),
+                lambda: connection.register("m", pa.table({"a": [1]})),
+                connection.begin,
+                planned.fetchall,
+                planned.reader,
+            ):
+                with pytest.raises(lance_sql.SqlError, match=r"in use in another thread.*cursor\(\)"):
+                    call()
+            with connection.cursor() as cursor:
+                assert cursor.sql("SELECT count(*) FROM n").fetchone() == (COUNT,)
+        finally:
+            end.set()
+        assert running.result() == [(3,)]
+        assert planned.fetchall() == [(COUNT,)]
+
+
+def test_results_of_a_connection_are_tables_of_it(numbers, engine):
+    with lance_sql.connect(numbers, engine=engine) as connection:
+        connection.register("few", connection.sql("SELECT x FROM n WHERE x < 5"))
+        connection.register("more", connection.sql("SELECT x FROM n WHERE x < 7").reader())
+        assert connection.sql("SELECT count(*), max(few.x) FROM few JOIN more USING (x)").fetchone() == (5, 4)
+
+
+FORKED = """
+import os, sys
+import lance_sql
+
+connection = lance_sql.connect(sys.argv[1], engine=sys.argv[2])
+planned = connection.sql("SELECT count(*) FROM n")
+assert connection.sql("SELECT sum(x) FROM n").fetchall()
+child = os.fork()
+if child == 0:
+    refused = 0
+    for call in (lambda: connection.sql("SELECT 1"), planned.fetchall, connection.begin, connection.cursor):
+        try:
+            call()
+        except lance_sql.SqlError as error:
+            refused += "forked" in str(error)
+    connection.close()
+    os._exit(0 if refused == 4 else 1)
+assert os.waitpid(child, 0)[1] == 0
+assert planned.fetchall() == [(60000,)]
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot fork")
+def test_a_forked_process_is_refused(numbers, engine):
+    subprocess.run([sys.executable, "-c", FORKED, numbers, engine], check=True, timeout=120)
 
 
 GROUPED = """

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import itertools
 import re
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -17,6 +16,7 @@ from lance_engine.errors import ExternalAccessError, UnsupportedFeatureError
 
 from lance_sql.catalog.access import UNRESTRICTED, Restrictions
 from lance_sql.display.plan_trees import tree_of_lines
+from lance_sql.engines.alone import Alone
 from lance_sql.engines.base import (
     EngineData,
     EnginePlan,
@@ -74,7 +74,8 @@ class DataFusionEngine(TableSession[DataFusionTable]):
         # DataFusion can only be stopped in its scans.
         self._call = Interruptible(lambda: None, patience=0.1)
         #: names are redefined while a statement is planned over tables in memory
-        self.lock = threading.RLock()
+        self.lock = Alone(waits=True)
+        self.alone = nullcontext(True)
 
     def register(
         self,
@@ -183,6 +184,7 @@ class DataFusionEngine(TableSession[DataFusionTable]):
         return Counter(names[scanned] for scanned in planned.scans if scanned in names)
 
     def begin(self) -> StatementRun:
+        self.lock.check_process()
         return StatementRun()
 
     def call(self, run: StatementRun, call: Callable[[], T]) -> T:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from lance_engine.errors import InvalidArgumentError, LanceError
 from lance_engine.recent import Recent
 
 from lance_sql.catalog.access import Restrictions
+from lance_sql.engines.alone import Alone
 from lance_sql.engines.base import (
     EngineData,
     EnginePlan,
@@ -86,7 +86,7 @@ class DuckDBEngine(TableSession[DuckDBTable]):
         #: runs calls of DuckDB so that Ctrl-C can interrupt them
         opened = self._opened
         self.call = Interruptible(lambda: opened().interrupt())
-        self.lock = threading.RLock()
+        self.lock = self.alone = Alone(waits=False)
 
     @property
     def connection(self) -> duckdb.DuckDBPyConnection:
@@ -224,10 +224,11 @@ class DuckDBEngine(TableSession[DuckDBTable]):
     ) -> Iterator[None]:
         """Scans of DuckDB in the block belong to `run`, and are planned with the row counts `expected`.
 
-        Its errors are converted to ours.
+        Its errors are converted to ours. DuckDB does not say to which statement a scan belongs, so a second
+        thread is refused.
         """
         try:
-            with self._runs.during(run), self._planning.expecting(expected()):
+            with self.alone, self._runs.during(run), self._planning.expecting(expected()):
                 yield
         except (duckdb.Error, RuntimeError, pa.ArrowInvalid) as error:  # Arrow limits the nesting of types
             raise self.translate(error, run) from None
