@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from lance_engine.scan.scanner import Scanner
 
     from lance_sql.engines.parts import Parts
+    from lance_sql.pushdown.settings import Pushdowns
 
 Parameters = Sequence[Any] | Mapping[str, Any] | None
 
@@ -116,6 +117,8 @@ class Engine(Protocol):
     """A session of one SQL engine."""
 
     capabilities: Capabilities
+    #: which rules statements use
+    pushdowns: Pushdowns
     #: held while a statement is planned
     lock: Alone
     #: held while a statement runs, unless engines run several at once
@@ -172,6 +175,9 @@ class Engine(Protocol):
 
     def likes_are_standard(self) -> bool:
         """Whether LIKE and the functions for parts of strings have their usual meaning."""
+
+    def without_pushdowns(self) -> AbstractContextManager[None]:
+        """Statements that are planned and run in this block use no rules."""
 
     def query(self, text: str, params: Parameters) -> PlannedQuery:
         """Plan `text`; statements without a result run at once. Raises `LanceError`."""

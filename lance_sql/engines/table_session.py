@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Generic, Protocol, TypeVar
 
 from lance_engine.errors import LanceError
@@ -10,6 +12,7 @@ from lance_sql.engines.capabilities import Capabilities
 from lance_sql.engines.errors import translated
 from lance_sql.engines.statement_run import StatementRun
 from lance_sql.engines.table import EngineTable
+from lance_sql.pushdown.settings import NO_PUSHDOWNS, initial_pushdowns
 
 
 class Scanned(Protocol):
@@ -29,6 +32,17 @@ class TableSession(Generic[ScannedT]):
     def __init__(self) -> None:
         #: by registered name
         self._tables: dict[str, ScannedT] = {}
+        #: which rules statements use
+        self.pushdowns = initial_pushdowns()
+
+    @contextmanager
+    def without_pushdowns(self) -> Iterator[None]:
+        """Statements that are planned and run in this block use no rules."""
+        before, self.pushdowns = self.pushdowns, NO_PUSHDOWNS
+        try:
+            yield
+        finally:
+            self.pushdowns = before
 
     def translate(self, error: Exception, run: StatementRun) -> LanceError:
         """Our error for an engine error that ended `run`."""

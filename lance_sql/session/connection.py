@@ -23,6 +23,7 @@ from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.engines.alone import Alone
 from lance_sql.engines.base import Engine, Parameters, Query, check_parameters
 from lance_sql.engines.capabilities import Capabilities
+from lance_sql.engines.finished import Finished
 from lance_sql.engines.start import start
 from lance_sql.other_names import CONNECTION, no_attribute
 from lance_sql.searches.prepared import PreparedSearches
@@ -33,8 +34,9 @@ from lance_sql.session.result import QueryResult, Stream
 from lance_sql.session.searching import SessionSearches
 from lance_sql.session.transactions import SessionTransactions
 from lance_sql.statements.dispatch import answer
-from lance_sql.statements.outcome import Finished, done
+from lance_sql.statements.outcome import done
 from lance_sql.statements.session import LENT
+from lance_sql.statements.settings import with_settings
 from lance_sql.text.explained import explained_query
 from lance_sql.text.script import statements
 from lance_sql.text.shown import ALL_TABLES, names_query, shown_within, with_shown
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from lance_engine.plan_picture import PlanPicture
     from lance_engine.progress import ProgressOption
 
+    from lance_sql.pushdown.settings import Pushdowns
     from lance_sql.session.explanation import Explanation
 
 #: Numbers the names of temporary registrations: several threads may use them at once.
@@ -116,6 +119,7 @@ class Connection:
         cursor = object.__new__(type(self))
         shared = self._engine.capabilities.shares_names
         engine = self._engine.cursor()
+        engine.pushdowns = self.pushdowns
         catalog = self.catalog if shared else self.catalog.copy()
         catalog.restrictions = engine.restrictions  # this session may be closed first
         cursor._set_up(catalog, engine, self._binding if shared else None)
@@ -162,6 +166,15 @@ class Connection:
             self._transactions.rollback()
 
     @property
+    def pushdowns(self) -> Pushdowns:
+        """Which pushdowns queries use; ``SET lance_disabled_pushdowns = 'all'`` switches them off."""
+        return self._engine.pushdowns
+
+    @pushdowns.setter
+    def pushdowns(self, chosen: Pushdowns) -> None:
+        self._engine.pushdowns = chosen
+
+    @property
     def engine(self) -> str:
         """The name of the engine."""
         return self.capabilities.name
@@ -201,7 +214,7 @@ class Connection:
     def _executed(self, statement: Statement, params: Parameters, progress: ProgressOption) -> QueryResult:
         self._finish_streams()
         with hints(statement, self.catalog):
-            statement = self._prepared_searches.statement(statement)
+            statement = with_settings(self, self._prepared_searches.statement(statement))
             kept = self._prepared_searches.keeps(statement)
             rows = done() if kept else answer(self, statement, params)
         asked = explained_query(statement) if rows is None else None

@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from lance_sql.catalog.prepared import PreparedStatements
-from lance_sql.session.less_reading import LessReading
-from lance_sql.session.metadata_answers import MetadataAnswers
+from lance_sql.pushdown.filters import require, with_conditions
+from lance_sql.pushdown.metadata_aggregates import MetadataAnswers
+from lance_sql.pushdown.planning import PushdownPlanner
+from lance_sql.pushdown.whole_table import whole_table_aggregates
 from lance_sql.session.metrics import final_metrics
-from lance_sql.session.scan_conditions import require, with_conditions
 from lance_sql.session.searching import PreparedQuery
-from lance_sql.statements.whole_table import whole_table_aggregates
+from lance_sql.text.query_start import runs_when_asked
 
 if TYPE_CHECKING:
     from lance_sql.catalog.binding import Binding, Bound
@@ -34,7 +35,7 @@ class Planner:
         self._engine = engine
         self._binding = binding
         self._metadata = MetadataAnswers(catalog, engine)
-        self._less_reading = LessReading(engine)
+        self._pushdowns = PushdownPlanner(engine)
         self._prepared = PreparedStatements(
             binding, lambda text: engine.query(text, None), folds_names=engine.capabilities.folds_names
         )
@@ -45,7 +46,7 @@ class Planner:
 
     def names(self) -> set[str]:
         """The names under which datasets, parts of them and tables of statements are registered."""
-        return self._binding.registered() | self._less_reading.parts.names() | self._lent
+        return self._binding.registered() | self._pushdowns.parts.names() | self._lent
 
     def query(self, searches: Searches) -> tuple[Query, list[Callable[[], object]]]:
         """The query for a statement, and what to call when its result is released."""
@@ -57,16 +58,34 @@ class Planner:
             self._prepared.ran(searches.statement)
             query = self._metadata.of(searches.statement, bound, planned)
             if query is None:
-                parts, query = self._less_reading.instead(
+                parts, query = self._pushdowns.instead(
                     searches.statement, searches.parameters, bound, planned
                 )
                 if parts is not None:
-                    released.append(functools.partial(self._less_reading.parts.release, parts.tables))
+                    released.append(functools.partial(self._pushdowns.parts.release, parts.tables))
+            if self._engine.pushdowns.verify:
+                query = self._verified(query, bound, searches)
         if searches.tables:
             query = PreparedQuery(query, searches)
             if not searches.is_view:
                 released.append(functools.partial(self._unused.extend, list(searches.tables)))
         return query, released
+
+    def _verified(self, query: Query, bound: Bound, searches: Searches) -> Query:
+        """The same query, which also runs without pushdowns."""
+        if not runs_when_asked(searches.statement):
+            return query
+        from lance_sql.pushdown.verified_query import Verification, VerifiedQuery
+
+        engine = self._engine
+        words = {token.upper for token in searches.statement.tokens}
+        return VerifiedQuery(
+            query,
+            lambda: engine.query(bound.text, searches.parameters),
+            engine.without_pushdowns,
+            engine.begin,
+            Verification(any_rows=not words.isdisjoint({"LIMIT", "SAMPLE", "TABLESAMPLE", "FETCH"})),
+        )
 
     def explanation(self, searches: Searches, *, analyze: bool) -> Explanation:
         """The plan of a statement, which only runs with `analyze`."""
@@ -82,19 +101,19 @@ class Planner:
         run = engine.begin()
         # Plan only if necessary: planning runs statements that are not queries.
         planned = functools.cache(lambda: engine.query(bound.text, params))
-        parts = self._less_reading.parts.instead(statement, bound, planned, params)
+        parts = self._pushdowns.parts.instead(statement, bound, planned, params)
         try:
-            begin = self._less_reading.join_keys(
+            begin = self._pushdowns.join_keys(
                 bound, lambda: (planned() if parts is None else parts.query).scans
             )
             run.join_keys = None if begin is None else begin()
-            conditions = self._less_reading.conditions(statement, params, bound, lambda: planned().scans)
+            conditions = self._pushdowns.conditions(statement, params, bound, lambda: planned().scans)
             require(conditions, run, engine)
             text = bound.text if parts is None else parts.text
             plan = engine.explain(text, params, run, analyze=analyze)
         finally:
             if parts is not None:
-                self._less_reading.parts.release(parts.tables)
+                self._pushdowns.parts.release(parts.tables)
         return Explanation(
             engine.capabilities.name,
             plan.text,

@@ -10,8 +10,8 @@ import pyarrow as pa
 from lance_sql.catalog.catalog import Catalog
 from lance_sql.engines.base import Engine, Parameters, Query
 from lance_sql.engines.statement_run import StatementRun
+from lance_sql.pushdown.wrapped_query import WrappedQuery
 from lance_sql.searches.statement import Searches
-from lance_sql.session.wrapped_query import WrappedQuery
 
 if TYPE_CHECKING:
     from lance_sql.session.connection import Connection

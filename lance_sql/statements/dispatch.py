@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,7 +11,6 @@ import pyarrow as pa
 from lance_engine.interrupts import load
 
 from lance_sql.engines.base import Parameters
-from lance_sql.errors import SqlError
 from lance_sql.statements import transactions
 from lance_sql.statements.outcome import done
 from lance_sql.statements.refusals import (
@@ -22,8 +21,8 @@ from lance_sql.statements.refusals import (
     refuse_unknown_alteration,
 )
 from lance_sql.statements.session import Session
+from lance_sql.statements.settings import change_setting
 from lance_sql.text.literals import literal_edits, parameter_edits
-from lance_sql.text.searches import index_setting
 from lance_sql.text.shown import shown
 from lance_sql.text.statement import Statement
 from lance_sql.text.tokens import Token, closing
@@ -56,14 +55,7 @@ def answer(session: Session, statement: Statement, params: Parameters) -> pa.Tab
     if first in _REFUSED_OR_OF_THE_ENGINE:
         return None
     if first in ("SET", "RESET"):
-        _refuse_if_locked(session, tokens)
-        by_index = index_setting(tokens)
-        if by_index is not None:
-            session.searching.by_index = by_index
-        serializable = transactions.isolation_setting(tokens)
-        if serializable is not None:
-            session.serializable = serializable
-        return None if by_index is None and serializable is None else done()
+        return done() if change_setting(session, tokens) else None
     own = _own(session, first, statement)
     if own is not None:
         return own
@@ -71,13 +63,6 @@ def answer(session: Session, statement: Statement, params: Parameters) -> pa.Tab
         return None
     with session.catalog.changing():
         return _parsed(session, statement, params)
-
-
-def _refuse_if_locked(session: Session, tokens: Sequence[Token]) -> None:
-    """Refuse settings of ours after ``SET lock_configuration = true``, as DuckDB refuses its own."""
-    name = next((token.value for token in tokens if token.value.lower().startswith("lance_")), None)
-    if name is not None and session.catalog.restrictions().lock_configuration:
-        raise SqlError(f"The setting {name} cannot be changed: the configuration has been locked")
 
 
 def _own(session: Session, first: str, statement: Statement) -> pa.Table | None:

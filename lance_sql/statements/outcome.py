@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from lance_engine.errors import UnsupportedFeatureError
 
-from lance_sql.engines.statement_run import StatementRun
 from lance_sql.statements.session import Session
 
 if TYPE_CHECKING:
@@ -23,26 +22,6 @@ def counted(rows: int) -> pa.Table:
 def done() -> pa.Table:
     """The result of a statement that does not affect rows."""
     return pa.table({"Success": pa.array([], pa.bool_())})
-
-
-class Finished:
-    """The result of a completed statement, as an engine query."""
-
-    def __init__(self, answer: pa.Table, kinds: Sequence[Any] = ()) -> None:
-        self._answer = answer
-        self._kinds = kinds
-
-    def schema(self) -> pa.Schema:
-        return self._answer.schema
-
-    def to_table(self, run: StatementRun) -> pa.Table:
-        return self._answer
-
-    def kinds(self) -> Sequence[Any]:
-        return self._kinds
-
-    def stream(self, run: StatementRun) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-        return self._answer.schema, iter(self._answer.to_batches())
 
 
 class Counter:

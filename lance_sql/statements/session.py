@@ -11,6 +11,7 @@ import pyarrow as pa
 from lance_sql.catalog.catalog import Catalog
 from lance_sql.engines.base import Parameters
 from lance_sql.engines.capabilities import Capabilities
+from lance_sql.pushdown.settings import Pushdowns
 from lance_sql.text.statement import Statement
 
 #: Placeholder for the name of a temporary registration in generated statements.
@@ -57,6 +58,8 @@ class Session(Protocol):
 
     #: whether queries are checked for conflicts when later transactions are committed
     serializable: bool
+    #: which pushdowns queries use
+    pushdowns: Pushdowns
 
     def begin(self) -> None:
         """Begin a transaction: changes of datasets and of tables of the engine take effect with `commit`."""

@@ -14,9 +14,6 @@ from lance_sql.text.tokens import Token
 #: First words of the statements.
 FIRST_WORDS = frozenset({"ABORT", "BEGIN", "COMMIT", "END", "ROLLBACK", "START"})
 
-#: ``SET lance_isolation = 'serializable'``: COMMIT also checks the rows that queries read.
-ISOLATION_SETTING = "lance_isolation"
-
 
 def transaction(session: Session, tokens: Sequence[Token]) -> pa.Table:
     """``BEGIN [TRANSACTION]``, ``START TRANSACTION``, ``COMMIT``, ``END``, ``ROLLBACK`` and ``ABORT``."""
@@ -42,20 +39,3 @@ def refuse_in_transaction(session: Session, what: str) -> None:
             f"{what} cannot be part of a transaction: it takes effect at once",
             remedy="Run it before BEGIN or after COMMIT",
         )
-
-
-def isolation_setting(tokens: Sequence[Token]) -> bool | None:
-    """Whether ``SET lance_isolation = ...`` asks for serializable transactions; None for other statements."""
-    words = [token.value.lower() for token in tokens]
-    while len(words) > 1 and words[0] in ("set", "reset") and words[1] in ("session", "global", "local"):
-        del words[1]
-    if words[1:2] != [ISOLATION_SETTING]:
-        return None
-    if words == ["reset", ISOLATION_SETTING]:
-        return False
-    if len(words) == 4 and words[2] in ("=", "to") and words[3] in ("serializable", "snapshot"):
-        return words[3] == "serializable"
-    raise UnsupportedFeatureError(
-        f"{ISOLATION_SETTING} must be snapshot or serializable",
-        remedy=f"Write SET {ISOLATION_SETTING} = 'serializable'",
-    )

@@ -34,14 +34,17 @@ FLOORS = {
         arrow_dataset
         statements
         duckdb  datafusion
+        pushdown
         engines.start
         engines.duckdb  engines.datafusion
         searches
         engines
         catalog
+        sql
         text
         types
         display  progress  full_text  scratch
+        pushdown.settings
         errors  other_names
     """,
     "lance_engine": """

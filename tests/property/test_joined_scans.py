@@ -10,7 +10,7 @@ import pytest
 
 import lance_sql
 from lance_sql.engines import join_keys, key_conditions, pushdown
-from lance_sql.session import join_filters
+from lance_sql.pushdown import join_filters
 
 SEEDS = range(3)
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 import lance_sql
-from lance_sql.session import limited_queries as reading
+from lance_sql.pushdown import limit as reading
 from lance_sql.text.limits import first_rows
 from lance_sql.text.statement import Statement
 

@@ -16,7 +16,7 @@ from lance_engine.tasks import in_background
 import lance_sql
 from lance_sql.engines import join_keys, key_conditions
 from lance_sql.engines.datafusion import materialize
-from lance_sql.session import join_filters
+from lance_sql.pushdown import join_filters
 from lance_sql.text.joins import KeyPath, key_paths
 
 COLUMNS = {"a": ["k", "x"], "b": ["k", "y", "st"], "c": ["k", "z"]}
@@ -225,7 +225,7 @@ def test_what_is_kept_of_joins_is_bounded(shop, engine, monkeypatch):
     with lance_sql.connect(shop, engine=engine) as connection:
         for number in range(join_filters._KEPT_TEXTS + 3):
             assert connection.sql(f"{TEXT} AND {number} = {number}").fetchall()
-        kept = connection._planner._less_reading._join_filters._known
+        kept = connection._planner._pushdowns._join_filters._known
         assert len(kept) == join_filters._KEPT_TEXTS
         assert [joins.conditions._known for joins in kept.values()] == [{}] * len(kept)
 

@@ -15,8 +15,8 @@ from lance_engine.errors import LanceError
 
 import lance_sql
 from lance_sql.engines.duckdb import settings as duckdb_settings
-from lance_sql.session import numbered_keys
-from lance_sql.session.scan_conditions import NarrowedQuery
+from lance_sql.pushdown import dictionary_keys as numbered_keys
+from lance_sql.pushdown.filters import NarrowedQuery
 
 ROWS = 6_000
 FLAGS = ["A", "", "it's", 'N"', "Zoë", "R", "a much longer string than fits in twelve bytes"]
@@ -186,7 +186,7 @@ def test_a_collation_is_seen_at_once(tmp_path: Path, change: str, elsewhere: str
         query = text if own is None else text.replace("FROM t", f"FROM '{tmp_path}/t.lance' AS t")
         for _ in range(3):
             assert con.sql(query).arrow().num_rows == 6
-        assert con._planner._less_reading.parts.names()
+        assert con._planner._pushdowns.parts.names()
         command = f"{change} default_collation = 'NOCASE'"
         if own is not None:
             own.execute(command)

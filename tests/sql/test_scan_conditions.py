@@ -8,7 +8,7 @@ import pytest
 
 import lance_sql
 from lance_sql.engines import pushdown
-from lance_sql.session import limited_queries
+from lance_sql.pushdown import limit as limited_queries
 
 ROWS = 20_000
 GREEN = "contains(name, 'green')"

@@ -11,7 +11,7 @@ from datafusion import SessionConfig, SessionContext
 from lance_engine.errors import ColumnNotFoundError
 
 import lance_sql
-from lance_sql.statements.whole_table import whole_table_aggregates
+from lance_sql.pushdown.whole_table import whole_table_aggregates
 from lance_sql.text.statement import Statement
 
 ROWS = 50_000

@@ -8,13 +8,14 @@ and then, for execution, with the estimated number of rows that remain of each t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from lance_sql.engines.base import Decision
 from lance_sql.engines.pushdown import is_small
+from lance_sql.pushdown.settings import Pushdowns
 
 if TYPE_CHECKING:
     from lance_sql.engines.duckdb.table import DuckDBTable
@@ -29,9 +30,13 @@ class Planned:
 
 
 class Planning:
-    """Records what DuckDB requests from the tables of a session while planning, and gives it row counts."""
+    """Records what DuckDB requests from the tables of a session while planning, and gives it row counts.
 
-    def __init__(self) -> None:
+    `pushdowns` returns which rules the current statement uses.
+    """
+
+    def __init__(self, pushdowns: Callable[[], Pushdowns] = Pushdowns) -> None:
+        self.pushdowns = pushdowns
         self._planned: dict[DuckDBTable, Planned] | None = None
         self._expected: Mapping[DuckDBTable, int] = {}
 

@@ -78,7 +78,7 @@ class DuckDBEngine(TableSession[DuckDBTable]):
         #: names to unregister at the end of the transaction
         self._left: list[str] = []
         #: what its plans request from tables, and the row counts that they expect
-        self._planning = Planning()
+        self._planning = Planning(lambda: self.pushdowns)
         self._runs = Runs()
         self._changes = changes or Changes(own=connection is None)
         self._settings = Settings(self._opened, self._changes)

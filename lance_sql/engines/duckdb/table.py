@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Hashable, Sequence
 from contextlib import suppress
 from itertools import product, starmap
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, get_args
 
 import duckdb
 from lance_engine.errors import InvalidFilterError, UnsupportedFeatureError
@@ -89,8 +89,9 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
         self.pushdown = pushdown
         self._planning = planning or Planning()
         self._runs = runs or Runs()
-        #: by the key of the predicate, and the role of the scan; statements are planned more than once
-        self._offered: Recent[tuple[Hashable, Role], _Offered] = Recent(_KEPT_DECISIONS)
+        #: by the key of the predicate, the role of the scan, and which predicates it accepts; statements are
+        #: planned more than once
+        self._offered: Recent[tuple[Hashable, Role, Pushdown], _Offered] = Recent(_KEPT_DECISIONS)
         self._leaves_few = False
         #: accepted conditions whose plans are kept, the newest last
         self._with_plans: deque[Condition] = deque()
@@ -128,11 +129,11 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
 
     def _offered_as(self, predicate: Any) -> _Offered:
         """The decision made when DuckDB first offered `predicate`."""
-        role = self._role()
-        key = _predicate_key(predicate), role
+        role, pushdown = self._role(), self._pushdown()
+        key = _predicate_key(predicate), role, pushdown
         offered = self._offered.get(key)
         if offered is None:
-            offered = self._offered[key] = self._judge(predicate, role)
+            offered = self._offered[key] = self._judge(predicate, role, pushdown)
             if offered.condition is not None and (offered.decision.pushed or offered.gives_keys):
                 self._keep_plan(offered.condition)
         return offered
@@ -152,14 +153,22 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
     def _condition_of(self, predicate: Any) -> Condition | None:
         """The condition of a predicate that was accepted."""
         key = _predicate_key(predicate)
-        for role in starmap(Role, product((False, True), repeat=len(Role._fields))):
-            offered = self._offered.get((key, role))
+        roles = starmap(Role, product((False, True), repeat=len(Role._fields)))
+        for role, pushdown in product(roles, get_args(Pushdown)):
+            offered = self._offered.get((key, role, pushdown))
             if offered is not None and offered.decision.pushed:
                 return offered.condition
         return self._offered_as(predicate).condition  # forgotten since
 
-    def _judge(self, predicate: Any, role: Role) -> _Offered:
-        if self.pushdown == "none":
+    def _pushdown(self) -> Pushdown:
+        """Which predicates the current statement should accept."""
+        chosen = self._planning.pushdowns()
+        if self.pushdown != "auto" or chosen.allow("filters"):
+            return "all" if chosen.force and self.pushdown == "auto" else self.pushdown
+        return "none"
+
+    def _judge(self, predicate: Any, role: Role, pushdown: Pushdown) -> _Offered:
+        if pushdown == "none":
             return _Offered(None, Decision(predicate.fragment(), False, "pushdown is disabled"))
         from lance_engine.expr.from_duckdb import from_duckdb
         from lance_engine.expr.tree import columns_of
@@ -175,7 +184,7 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
             reason = f"{', '.join(widened)} is stored with a different type"
             return _Offered(None, Decision(str(tree), False, reason))
         condition = Condition(self.table.dataset, tree)
-        if self.pushdown == "all":
+        if pushdown == "all":
             return _Offered(condition, Decision(str(tree), True, "full pushdown is enabled"))
         decision = decide(condition, role)
         excludes = role.gives_keys and excludes_for_keys(condition, decision)

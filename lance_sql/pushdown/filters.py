@@ -20,7 +20,7 @@ from lance_engine.recent import Recent
 from lance_sql.engines.base import Decision
 from lance_sql.engines.pushdown import Condition, decide, is_small
 from lance_sql.engines.sampling import percent, sampled_share
-from lance_sql.session.wrapped_query import WrappedQuery
+from lance_sql.pushdown.wrapped_query import WrappedQuery
 from lance_sql.text.parameters import Constants, constants, with_constants
 from lance_sql.text.statement import Statement
 from lance_sql.text.table_conditions import Filtered, table_conditions
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from lance_sql.engines.statement_run import StatementRun
     from lance_sql.text.tokens import Token
 
+#: Why conditions are tested that do not pay.
+FORCED = "pushdowns are forced"
 #: Number of texts whose conditions are kept, with the results of indices and samples.
 _KEPT_TEXTS = 16
 #: Number of places where a condition is tried first, and the share of rows there with which it is given up.
@@ -91,7 +93,7 @@ class ScanConditions:
         self._engine = engine
         #: by text and values of its parameters: the datasets, and their conditions
         self._known: Recent[
-            tuple[str, tuple[str, ...]],
+            tuple[str, bool, tuple[str, ...]],
             tuple[Mapping[str, weakref.ref[DatasetVersion]], Sequence[ScanCondition]],
         ] = Recent(_KEPT_TEXTS)
 
@@ -124,7 +126,8 @@ class ScanConditions:
         filtered: Sequence[Filtered],
         values: Constants,
     ) -> Sequence[ScanCondition]:
-        key = text, tuple(token.text for _, written in values.values() for token in written)
+        force = self._engine.pushdowns.force
+        key = text, force, tuple(token.text for _, written in values.values() for token in written)
         known = self._known.get(key)
         if (
             known is None
@@ -133,7 +136,7 @@ class ScanConditions:
         ):
             references = {name: weakref.ref(dataset) for name, dataset in datasets.items()}
             escapes = self._engine.capabilities.backslash_escapes
-            found = [part for one in filtered for part in _conditions(one, values, datasets, escapes)]
+            found = [part for one in filtered for part in _conditions(one, values, datasets, escapes, force)]
             known = self._known[key] = references, found
         return known[1]
 
@@ -143,9 +146,10 @@ def _conditions(
     values: Constants,
     datasets: Mapping[str, DatasetVersion],
     backslash_escapes: bool,
+    force: bool,
 ) -> list[ScanCondition]:
     tables = set(filtered.tables.values())
-    if not datasets.keys() >= tables or all(is_small(datasets[name]) for name in tables):
+    if not datasets.keys() >= tables or (not force and all(is_small(datasets[name]) for name in tables)):
         return []
     from lance_engine.expr.tree import Column, Match, columns_of, conjuncts, walk
 
@@ -169,7 +173,7 @@ def _conditions(
             table = filtered.tables[next(iter(tested))] if len(tested) == 1 else None
             if table in filtered.once and not is_offered and _only_matches_json(node, json):
                 condition = Condition(datasets[table], node)
-                decision = decide_on(condition)
+                decision = Decision(str(condition), True, FORCED) if force else decide_on(condition)
                 if not decision.pushed:
                     condition.forget_plan()
                 found.append(ScanCondition(table, condition, decision))

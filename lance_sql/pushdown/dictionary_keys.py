@@ -116,24 +116,26 @@ class KnownKeys:
 
     def __init__(self, groups_by_codes: bool) -> None:
         self._groups_by_codes = groups_by_codes
-        self._known: OwnedValues[DatasetVersion, Recent[_Place, NumberedKeys | None]] = OwnedValues()
+        self._known: OwnedValues[DatasetVersion, Recent[Any, NumberedKeys | None]] = OwnedValues()
 
-    def of(self, statement: Statement, datasets: Mapping[str, DatasetVersion]) -> NumberedStatement | None:
+    def of(
+        self, statement: Statement, datasets: Mapping[str, DatasetVersion], force: bool
+    ) -> NumberedStatement | None:
         """The keys of a statement over datasets, if numbers pay; None if not."""
         tables = []
         for table, dataset in datasets.items():
             known = self._known.computed(dataset, partial(Recent, _KEPT_TEXTS))
-            found = partial(numbered_keys, statement, table, datasets, self._groups_by_codes)
-            keys = known.computed(_place(statement, table, datasets), found)
+            found = partial(numbered_keys, statement, table, datasets, self._groups_by_codes, force)
+            keys = known.computed((force, *_place(statement, table, datasets)), found)
             if keys is not None:
                 tables.append(keys)
         return NumberedStatement(statement.original, tuple(tables)) if tables else None
 
-    def refuse(self, statement: Statement, datasets: Mapping[str, DatasetVersion]) -> None:
+    def refuse(self, statement: Statement, datasets: Mapping[str, DatasetVersion], force: bool) -> None:
         """The statement cannot be changed so, although its text looked like it."""
         for table, dataset in datasets.items():
             known = self._known.computed(dataset, partial(Recent, _KEPT_TEXTS))
-            known[_place(statement, table, datasets)] = None
+            known[force, *_place(statement, table, datasets)] = None
 
 
 #: A text, a table, and the columns of the others by name.
@@ -239,13 +241,15 @@ def numbered_keys(
     table: str,
     datasets: Mapping[str, DatasetVersion],
     groups_by_codes: bool,
+    force: bool,
 ) -> NumberedKeys | None:
     """The strings of a table that a statement over datasets only compares, if numbers pay; None if not."""
     words = {token.upper for token in statement.tokens}
     dataset = datasets[table]
     is_join = len(datasets) > 1
     rows = max(other.count_rows() for other in datasets.values())
-    if words.isdisjoint(_COMPARING) or rows < (_LEAST_FILTERED_ROWS if is_join else _LEAST_ROWS):
+    least = 0 if force else _LEAST_FILTERED_ROWS if is_join else _LEAST_ROWS
+    if words.isdisjoint(_COMPARING) or rows < least:
         return None
     schema = dataset.storage_schema
     names = {name.lower(): name for name in schema.names}
@@ -262,12 +266,12 @@ def numbered_keys(
     keys = grouped_keys(statement.tokens, table, names, strings, others=others)
     if keys is None:
         return None
-    if keys.is_filtered and rows < _LEAST_FILTERED_ROWS:
+    if keys.is_filtered and not force and rows < _LEAST_FILTERED_ROWS:
         return None
     columns = []
     for key, uses in keys.columns.items():
         numbers = StringNumbers.of(dataset.snapshot, names[key])
-        if numbers is None or (groups_by_codes and _is_one_dictionary(numbers, keys, uses)):
+        if numbers is None or (not force and groups_by_codes and _is_one_dictionary(numbers, keys, uses)):
             continue
         # Numbers of strings that are all known ascend with these.
         if numbers.known is not None or not uses.orders:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from lance_sql.session.limited_queries import (
+from lance_sql.pushdown.dictionary_tables import PartTables, QueryOfParts
+from lance_sql.pushdown.filters import NarrowedQuery, ScanCondition, ScanConditions
+from lance_sql.pushdown.limit import (
     FirstRowsQuery,
     LimitedQuery,
     column_in_order,
     pays_to_limit,
     pays_to_skip,
 )
-from lance_sql.session.numbered_tables import PartTables, QueryOfParts
-from lance_sql.session.scan_conditions import NarrowedQuery, ScanCondition, ScanConditions
 from lance_sql.text.limits import first_rows, limited, without_offset
 
 if TYPE_CHECKING:
@@ -22,12 +22,13 @@ if TYPE_CHECKING:
     from lance_sql.catalog.binding import Bound
     from lance_sql.engines.base import Engine, Parameters, PlannedQuery, Query
     from lance_sql.engines.join_keys import JoinKeys
-    from lance_sql.session.join_filters import JoinedQuery, JoinFilters
+    from lance_sql.pushdown.join_filters import JoinedQuery, JoinFilters
+    from lance_sql.pushdown.settings import Pushdowns
     from lance_sql.text.statement import Statement
 
 
-class LessReading:
-    """The ways in which queries of a session read less, and what they keep for statements that run again."""
+class PushdownPlanner:
+    """Applies rules to the statements of a session, and keeps what they find for those that run again."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -36,6 +37,10 @@ class LessReading:
         self._conditions = ScanConditions(engine)
         #: created for the first statement that joins datasets
         self._join_filters: JoinFilters | None = None
+
+    @property
+    def _pushdowns(self) -> Pushdowns:
+        return self._engine.pushdowns
 
     def instead(
         self, statement: Statement, parameters: Parameters, bound: Bound, planned: PlannedQuery
@@ -60,27 +65,31 @@ class LessReading:
         scans: Callable[[], Mapping[str, int]],
     ) -> Sequence[ScanCondition]:
         """Conditions of `statement` that scans test, although the engine does not offer them."""
+        if not self._pushdowns.allow("filters"):
+            return ()
         return self._conditions.of(statement, bound.text, parameters, bound.datasets, scans)
 
     def join_keys(
         self, bound: Bound, scans: Callable[[], Mapping[str, int]]
     ) -> Callable[[], JoinKeys] | None:
         """The keys that scans of a join give to one another, created for each run; None if none do."""
-        if len(bound.datasets) < 2:
+        if len(bound.datasets) < 2 or not self._pushdowns.allow("join_filters"):
             return None
         if self._join_filters is None:
-            from lance_sql.session.join_filters import JoinFilters  # slow to import
+            from lance_sql.pushdown.join_filters import JoinFilters  # slow to import
 
             self._join_filters = JoinFilters(self._engine.capabilities)
-        return self._join_filters.keys(bound.text, bound.datasets, scans)
+        return self._join_filters.keys(bound.text, bound.datasets, scans, self._pushdowns.force)
 
     def _of_first_rows(self, statement: Statement, bound: Bound, query: Query) -> FirstRowsQuery | None:
         """A query that reads few rows if only the first rows in the order of a column are needed."""
+        if not self._pushdowns.allow("top_n"):
+            return None
         wanted = first_rows(statement)
         if wanted is None or bound.text != statement.original:
             return None
         name, dataset = _first_table(statement, bound)
-        field = None if dataset is None else column_in_order(dataset, wanted)
+        field = None if dataset is None else column_in_order(dataset, wanted, self._pushdowns.force)
         if field is None:
             return None
         nulls_first = wanted.nulls_first
@@ -94,7 +103,7 @@ class LessReading:
         begin = self.join_keys(bound, lambda: planned.scans)
         if begin is None:
             return None
-        from lance_sql.session.join_filters import JoinedQuery
+        from lance_sql.pushdown.join_filters import JoinedQuery
 
         return JoinedQuery(planned, begin)
 
@@ -102,18 +111,22 @@ class LessReading:
         self, statement: Statement, bound: Bound, query: Query, parts: QueryOfParts | None
     ) -> LimitedQuery | None:
         """A query that reads few rows if any rows will do."""
-        wanted = limited(statement)
+        wanted = limited(statement) if self._pushdowns.allow("limit") else None
         if wanted is None:
             return None
         name, dataset = _first_table(statement, bound)
         if dataset is None:
             return None
-        if pays_to_skip(wanted):
+        if pays_to_skip(wanted, self._pushdowns.force):
             text = without_offset(bound.text) if parts is None else None
             skipping = None if text is None else self._engine.query(text, None)
             if skipping is not None and skipping.scans.get(name) == 1:
                 return LimitedQuery(skipping, name, wanted, skips=True)
-        return LimitedQuery(query, name, wanted) if pays_to_limit(dataset, wanted) else None
+        return (
+            LimitedQuery(query, name, wanted)
+            if pays_to_limit(dataset, wanted, self._pushdowns.force)
+            else None
+        )
 
 
 def _first_table(statement: Statement, bound: Bound) -> tuple[str, DatasetVersion | None]:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import pyarrow.types as at
 from lance_engine.recent import Recent
 
-from lance_sql.statements.outcome import Finished
-from lance_sql.statements.whole_table import MetadataQuery, named_columns, whole_table_aggregates
+from lance_sql.engines.finished import Finished
+from lance_sql.pushdown.whole_table import MetadataQuery, named_columns, whole_table_aggregates
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,10 +40,14 @@ class MetadataAnswers:
         self._engine = engine
         self._kept: Recent[str, _Kept] = Recent(_KEPT_TEXTS)
 
+    @property
+    def _allows(self) -> bool:
+        return self._engine.pushdowns.allow("metadata_aggregates")
+
     def known(self, statement: Statement, bound: Bound, parameters: Parameters) -> Finished | None:
         """The answer to `statement` that was given before; None if it has to be planned."""
         # In a transaction, an engine may refuse all statements after an error.
-        if parameters or self._catalog.transaction is not None:
+        if parameters or self._catalog.transaction is not None or not self._allows:
             return None
         kept = self._kept.get(bound.text)
         if kept is None or kept.state != self._engine.state:
@@ -53,7 +57,7 @@ class MetadataAnswers:
 
     def of(self, statement: Statement, bound: Bound, planned: Query) -> MetadataQuery | None:
         """The result of `statement` from metadata, without a scan; None if `planned` has to run."""
-        aggregates = whole_table_aggregates(statement)
+        aggregates = whole_table_aggregates(statement) if self._allows else None
         dataset = None if aggregates is None else _dataset(statement, bound)
         if aggregates is None or dataset is None:
             return None

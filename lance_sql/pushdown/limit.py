@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.types as at
 from lance_engine.scan.width import estimated_row_bytes
 
-from lance_sql.session.wrapped_query import WrappedQuery
+from lance_sql.pushdown.wrapped_query import WrappedQuery
 
 if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
@@ -111,23 +111,26 @@ class LimitedQuery(WrappedQuery):
             run.ranges[self._name] = range(skipped if self._skips else 0, last)
 
 
-def pays_to_limit(dataset: DatasetVersion, wanted: Limited) -> bool:
+def pays_to_limit(dataset: DatasetVersion, wanted: Limited, force: bool) -> bool:
     """Whether a scan benefits from the number of requested rows, if it also reads the skipped ones."""
     rows = wanted.skipped + wanted.rows
-    return rows <= _MOST_ROWS and rows < dataset.count_rows()
+    return force or (rows <= _MOST_ROWS and rows < dataset.count_rows())
 
 
-def pays_to_skip(wanted: Limited) -> bool:
+def pays_to_skip(wanted: Limited, force: bool) -> bool:
     """Whether a scan should skip the rows before the requested ones."""
-    return not wanted.tested and wanted.skipped >= _LEAST_SKIPPED and wanted.rows <= _MOST_ROWS
+    pays = wanted.skipped >= _LEAST_SKIPPED and wanted.rows <= _MOST_ROWS
+    return not wanted.tested and (pays or (force and wanted.skipped > 0))
 
 
-def column_in_order(dataset: DatasetVersion, wanted: FirstRows) -> pa.Field | None:
+def column_in_order(dataset: DatasetVersion, wanted: FirstRows, force: bool) -> pa.Field | None:
     """The ordering column, if it pays to read it before all other selected columns."""
     schema = dataset.storage_schema
     named = [field for field in schema if field.name.lower() == wanted.column.lower()]
     if len(named) != 1 or not _is_ordered_alike(named[0].type):
         return None
+    if force:
+        return named[0]
     read_first = wanted.tested | {named[0].name.lower()}
     late = [
         field

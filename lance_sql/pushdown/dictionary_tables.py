@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from lance_engine.errors import LanceError
 
 from lance_sql.engines.parts import Parts
-from lance_sql.session.numbered_keys import KnownKeys, NumberedQuery
+from lance_sql.pushdown.dictionary_keys import KnownKeys, NumberedQuery
 from lance_sql.text.statement import Statement
 
 if TYPE_CHECKING:
@@ -66,11 +66,13 @@ class PartTables:
     def _with_numbers(
         self, statement: Statement, bound: Bound, planned: Callable[[], PlannedQuery], parameters: Parameters
     ) -> QueryOfParts | None:
-        datasets = bound.datasets
+        datasets, pushdowns = bound.datasets, self._engine.pushdowns
         if len(datasets) != 1 or not self._engine.capabilities.groups_by_numbers:
             return None
+        if not pushdowns.allow("dictionary_keys"):
+            return None
         read = statement if bound.text == statement.original else Statement(bound.text)
-        keys = self._known_keys.of(read, datasets)
+        keys = self._known_keys.of(read, datasets, pushdowns.force)
         if keys is None:
             return None
         is_valid = self._engine.compares_bytes
@@ -85,7 +87,7 @@ class PartTables:
         query = None if text is None else self._planned(text, parameters)
         if text is not None and query is not None and keys.fits(query, planned()):
             return QueryOfParts(text, NumberedQuery(query, planned(), keys, is_valid), tables)
-        self._known_keys.refuse(read, datasets)
+        self._known_keys.refuse(read, datasets, pushdowns.force)
         return None
 
     def _planned(self, text: str, parameters: Parameters) -> PlannedQuery | None:

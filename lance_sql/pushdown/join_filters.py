@@ -13,7 +13,7 @@ from lance_engine.scan.width import estimated_row_bytes
 
 from lance_sql.engines.join_keys import JoinKeys
 from lance_sql.engines.key_conditions import KeyConditions
-from lance_sql.session.wrapped_query import WrappedQuery
+from lance_sql.pushdown.wrapped_query import WrappedQuery
 from lance_sql.text.joins import KeyPath, key_paths
 
 if TYPE_CHECKING:
@@ -68,23 +68,26 @@ class JoinFilters:
 
     def __init__(self, capabilities: Capabilities) -> None:
         self._capabilities = capabilities
-        #: by text
-        self._known: Recent[str, _Joins] = Recent(_KEPT_TEXTS)
+        #: by text, and whether tables may be of any size
+        self._known: Recent[tuple[str, bool], _Joins] = Recent(_KEPT_TEXTS)
 
     def keys(
         self,
         text: str,
         datasets: Mapping[str, DatasetVersion],
         scans: Callable[[], Mapping[str, int]],
+        force: bool = False,
     ) -> Callable[[], JoinKeys] | None:
         """Creates the keys of a run of a statement, called for each run; None if no scan gives any.
 
         `datasets` are those that the text names. `scans` is only called for queries: it returns how often the
         engine scans each of them, which is more often than the text names it if a view does so too.
         """
-        joins = self._known.get(text)
+        joins = self._known.get((text, force))
         if joins is None or not joins.are_of(datasets):
-            joins = self._known[text] = _joins(text, datasets, self._capabilities.reads_tables_ahead)
+            joins = self._known[text, force] = _joins(
+                text, datasets, self._capabilities.reads_tables_ahead, force
+            )
         if not joins.useful:
             return None
         known = scans()
@@ -94,20 +97,20 @@ class JoinFilters:
         return partial(JoinKeys, joins.useful, joins.rows, filters_joins, joins.conditions, joins.ahead)
 
 
-def _joins(text: str, datasets: Mapping[str, DatasetVersion], reads_ahead: bool) -> _Joins:
+def _joins(text: str, datasets: Mapping[str, DatasetVersion], reads_ahead: bool, force: bool) -> _Joins:
     references = {name: weakref.ref(dataset) for name, dataset in datasets.items()}
     none = _Joins(references, (), frozenset(), {}, {}, KeyConditions())
-    if all(map(_is_small, datasets.values())):
+    if not force and all(map(_is_small, datasets.values())):
         return none
     columns = {name: tuple(dataset.storage_schema.names) for name, dataset in datasets.items()}
     if len({name.lower() for name in columns}) < len(columns):
         return none
     paths, places = _paths(text, tuple(columns.items()))
     paths = [path for path in paths if _has_keys(path, datasets)]
-    useful = [path for path in paths if places[path.giver] == 1 and _is_useful(path, datasets)]
+    useful = [path for path in paths if places[path.giver] == 1 and (force or _is_useful(path, datasets))]
     ahead = frozenset[KeyPath]()
     if reads_ahead:
-        ahead = frozenset(_useful_ahead(paths, datasets)).difference(useful)
+        ahead = frozenset(paths if force else _useful_ahead(paths, datasets)).difference(useful)
         useful = [path for path in paths if path in useful or path in ahead]
     rows = {
         name: sum(fragment.physical_rows for fragment in dataset.snapshot.fragments)

@@ -1,0 +1,1 @@
+"""What lets the scans of a statement read less: one rule a module; `settings` lists them."""

@@ -1,0 +1,1 @@
+"""The syntax tree of a statement, bound to datasets and columns."""
