@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
-from lance_engine.arrow_compute import pc
 from lance_engine.errors import ColumnNotFoundError, SchemaMismatchError
 from lance_engine.spelling import nearest
 
@@ -17,6 +15,7 @@ from lance_sql.statements.defaults import default_of
 from lance_sql.statements.session import LENT, Session
 from lance_sql.text.tokens import quote
 from lance_sql.types.duckdb_names import duckdb_types
+from lance_sql.types.stored import stored_batches
 
 _SOURCE = "lance_sql_source"
 
@@ -64,7 +63,7 @@ def fitted_query(
     rows = LENT if source is not None else f"({query})"
     text = f"SELECT {_cast(values, schema)} FROM {rows} AS {_SOURCE}({aliases})"
     batches = session.select(text, params) if source is None else _lent(session.computing(), source, text)
-    return pa.RecordBatchReader.from_batches(schema, conformed(batches, schema))
+    return pa.RecordBatchReader.from_batches(schema, stored_batches(batches, schema))
 
 
 def _lent(computing: Session, source: pa.RecordBatchReader, text: str) -> Iterator[pa.RecordBatch]:
@@ -77,7 +76,7 @@ def default_row(session: Session, schema: pa.Schema) -> pa.RecordBatchReader:
     """One row that consists of defaults."""
     values = [_value(field, None) for field in schema]
     result = session.computing().select(f"SELECT {_cast(values, schema)}")
-    return pa.RecordBatchReader.from_batches(schema, conformed(result, schema))
+    return pa.RecordBatchReader.from_batches(schema, stored_batches(result, schema))
 
 
 def _value(field: pa.Field, place: str | None) -> str:
@@ -112,51 +111,3 @@ def column_name(schema: pa.Schema, name: str) -> str:
         f"Column '{name}' not found",
         remedy=f"Did you mean '{near}'?" if near else f"Available columns: {', '.join(schema.names)}",
     )
-
-
-def conformed(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The batches converted to exactly these types; SchemaMismatchError for an invalid value."""
-    for batch in batches:
-        arrays = [_fit(column, field) for column, field in zip(batch.columns, schema, strict=True)]
-        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-def _fit(array: pa.Array, field: pa.Field) -> pa.Array:
-    wanted = field.type
-    if isinstance(array, pa.ExtensionArray) and not isinstance(wanted, pa.BaseExtensionType):
-        array = array.storage
-    try:
-        if isinstance(wanted, pa.BaseExtensionType) and array.type != wanted:
-            array = wanted.wrap_array(pc.cast(array, wanted.storage_type))
-        elif pa.types.is_interval(array.type) and pa.types.is_duration(wanted):
-            array = _lengths(array).cast(wanted)
-        elif pa.types.is_string(array.type) and wanted == _UUID:
-            array = _uuids(array)
-        elif array.type != wanted:
-            array = pc.cast(array, wanted)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
-        raise SchemaMismatchError(
-            f"Cannot convert values of type {array.type} to {wanted}: {error}", column=field.name
-        ) from error
-    if array.null_count and not field.nullable:
-        raise SchemaMismatchError("NULL value in a NOT NULL column", column=field.name)
-    return array
-
-
-def _uuids(texts: pa.Array) -> pa.Array:
-    """UUIDs in their stored form; DuckDB returns them as text."""
-    return pa.array([None if text is None else uuid.UUID(text).bytes for text in texts.to_pylist()], _UUID)
-
-
-def _lengths(intervals: pa.Array) -> pa.Array:
-    """Intervals, which DuckDB uses for durations, as durations; ArrowInvalid for intervals with months."""
-    lengths: list[int | None] = []
-    for interval in intervals.to_pylist():
-        if interval is not None and interval.months:
-            raise pa.ArrowInvalid("an interval of months has no fixed length")
-        lengths.append(None if interval is None else interval.days * _DAY + interval.nanoseconds)
-    return pa.array(lengths, pa.duration("ns"))
-
-
-_DAY = 86_400 * 10**9
-_UUID = pa.binary(16)

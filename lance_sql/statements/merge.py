@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,15 +17,16 @@ from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.display.amounts import counted as amount
 from lance_sql.engines.base import Parameters
 from lance_sql.errors import SqlError
-from lance_sql.statements.changes import addresses, assignments, commit, computed
+from lance_sql.statements.changes import addresses, assignments, commit, computed, with_addresses
 from lance_sql.statements.clauses import refuse_unsupported_clauses
 from lance_sql.statements.defaults import default_of
-from lance_sql.statements.fitting import column_name, conformed
+from lance_sql.statements.fitting import column_name
 from lance_sql.statements.outcome import check_returning, counted, returned
 from lance_sql.statements.session import LENT, Session
 from lance_sql.statements.targets import call_by_name, find, name_of
 from lance_sql.text.tokens import quote
 from lance_sql.types.duckdb_names import duckdb_types
+from lance_sql.types.stored import stored_batches
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -68,37 +69,55 @@ def merge(
         if nothing.num_columns > len(dataset.storage_schema):
             _leave_out_actions(returning)
         check_returning(session, returning, nothing, name_of(statement.this))
-    clauses = _clauses(session, statement, dataset.storage_schema, params, by_name)
-    text = _query(statement, dataset.storage_schema, clauses)
     schema = dataset.storage_schema
-    kept: list[pa.Table] = []
-    total = [0]
+    clauses = _clauses(session, statement, schema, params, by_name)
+    text = _query(statement, schema, clauses)
 
-    def rows_of(target: SqlDataset) -> RowChanges:
+    def rows_of(target: SqlDataset) -> tuple[RowChanges, dict[str, pa.Table]]:
         rows = computed(session, target, text, params)
-        actions = pa.array([clause.action for clause in clauses]).take(rows.column(_CLAUSE).combine_chunks())
-        parts = {name: rows.filter(pc.equal(actions, name)) for name in ("delete", "update", "insert")}
-        touched = pa.concat_tables([parts["update"], parts["delete"]])
-        _check_once(touched)
-        replacing = parts["update"].take(pc.sort_indices(parts["update"], [(ROW_ADDRESS, "ascending")]))
-        new = pa.concat_tables([replacing, parts["insert"]]).select(schema.names)
-        batches = list(conformed(new.to_batches(), schema))
-        deleted = addresses(parts["delete"])
-        total[:] = [len(deleted) + new.num_rows]
-        gone = list(conformed(parts["delete"].select(schema.names).to_batches(), schema))
-        actions = [
-            pa.repeat(action, parts[action.lower()].num_rows) for action in ("UPDATE", "INSERT", "DELETE")
+        numbers = rows.column(_CLAUSE)
+        parts = [rows.filter(pc.equal(numbers, number)) for number in range(len(clauses))]
+        found = {
+            action: pa.concat_tables(
+                [
+                    rows.slice(0, 0),
+                    *(part for part, one in zip(parts, clauses, strict=True) if one.action == action),
+                ]
+            )
+            for action in ("update", "insert", "delete")
+        }
+        _check_once(pa.concat_tables([found["update"], found["delete"]]))
+        replaced = [
+            _values(batch, schema, clause.values)
+            for part, clause in zip(parts, clauses, strict=True)
+            if clause.action == "update"
+            for batch in part.to_batches()
         ]
-        kept[:] = [_with_actions(pa.Table.from_batches([*batches, *gone], schema=schema), actions)]
-        changed = sorted({name for clause in clauses if clause.action == "update" for name in clause.values})
-        return RowChanges(
-            deleted, addresses(replacing), batches, changed, inserts_keys=parts["insert"].num_rows > 0
+        added = list(stored_batches(found["insert"].select(schema.names).to_batches(), schema))
+        changes = RowChanges(
+            distinct(addresses(found["delete"])), replaced, added, inserts_keys=found["insert"].num_rows > 0
         )
+        return changes, found
 
-    session.catalog.renew(commit(session, dataset, rows_of))
-    if returning is not None:
-        return returned(session, returning, kept[0], name_of(statement.this))
-    return counted(total[0])
+    found = commit(session, dataset, rows_of)
+    if returning is None:
+        return counted(sum(rows.num_rows for rows in found.values()))
+    batches = [
+        batch
+        for rows in found.values()
+        for batch in stored_batches(rows.select(schema.names).to_batches(), schema)
+    ]
+    actions = [pa.repeat(action.upper(), rows.num_rows) for action, rows in found.items()]
+    kept = _with_actions(pa.Table.from_batches(batches, schema=schema), actions)
+    return returned(session, returning, kept, name_of(statement.this))
+
+
+def _values(batch: pa.RecordBatch, schema: pa.Schema, columns: Iterable[str]) -> pa.RecordBatch:
+    """The addresses of rows and their new values of some columns."""
+    names = list(columns)
+    changed = pa.schema([schema.field(name) for name in names])
+    [rows] = stored_batches([batch.select(names)], changed)
+    return with_addresses(batch.column(ROW_ADDRESS), rows)
 
 
 def _with_actions(rows: pa.Table, actions: list[pa.Array]) -> pa.Table:
