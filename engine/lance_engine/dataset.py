@@ -240,13 +240,15 @@ class DatasetVersion:
         maximum_nprobes: int | None = None,
         refine_factor: int | None = None,
         ef: int | None = None,
+        estimates: bool = False,
     ) -> pa.Table:
         """The `k` rows whose vectors in `column` are nearest to `query`, nearest first, with their distances.
 
         `query` is a vector as a list, a numpy array or an Arrow array, or several vectors as rows: the result
         then starts with the column ``query_index``, and has up to `k` rows for each. `metric` is ``l2``
-        (squared), ``cosine``, ``dot`` (1 minus the inner product), or ``hamming`` for bytes; the default is
-        the metric of the index, otherwise ``hamming`` for uint8 and ``l2`` for other types. Only rows that
+        (squared), ``cosine`` (1 minus the cosine), ``dot`` (1 minus the inner product), or ``hamming`` for
+        bytes; the default is the metric of the index on the column, used or not, and without an index
+        ``hamming`` for uint8 and ``l2`` for other types. Only rows that
         pass `filter` (see `scan`), and with ``lower <= _distance < upper``, are returned. `columns` selects
         the columns of the result, all by default; ``_distance`` follows them unless it is included, then
         ``_rowid`` with `with_row_id`. Rows with equal distances are ordered by row id; rows without a vector,
@@ -255,12 +257,15 @@ class DatasetVersion:
         In a column of lists of vectors, the distance of a row is the sum, over the vectors of the query, of
         the distance to the nearest vector in the list.
 
-        A vector index on the column makes this faster and approximate, unless `use_index` is False. `nprobes`
-        is the number of index partitions to search, by default from `minimum_nprobes` up to
-        `maximum_nprobes`, depending on their distances; more are searched while fewer than `k` rows are
-        found. With `refine_factor`, that many times `k` rows are found, and sorted by their exact distances.
-        `ef` is the number of candidates in the search of an HNSW graph. Rows that the index does not cover
-        are searched exactly, unless `fast_search` leaves them out.
+        A vector index on the column with this metric makes this faster, unless `use_index` is False: it may
+        miss rows, but the distances of those that it finds are exact. `nprobes` is the number of index
+        partitions to search, by default from `minimum_nprobes` up to `maximum_nprobes`, depending on their
+        distances; more are searched while fewer than `k` rows are found. `refine_factor` times `k` rows are
+        found by their codes, and compared by their vectors; the default depends on the index. With
+        `estimates`, the distances are those that the codes of IVF_PQ, IVF_SQ and IVF_RQ give, which is
+        faster; they are exact if the index does not cover all rows, or a filter leaves few. `ef` is the
+        number of candidates in the search of an HNSW graph. Rows that the index does not cover are searched
+        exactly, unless `fast_search` leaves them out.
         """
         from lance_engine.search.exact import Bounds
         from lance_engine.search.nearest import nearest
@@ -276,7 +281,14 @@ class DatasetVersion:
             AskedRows(filter, columns, with_row_id),
             Bounds(lower, upper),
             SearchOptions(
-                use_index, fast_search, nprobes, minimum_nprobes, maximum_nprobes, refine_factor, ef
+                use_index,
+                fast_search,
+                nprobes,
+                minimum_nprobes,
+                maximum_nprobes,
+                refine_factor,
+                ef,
+                estimates,
             ),
         )
 

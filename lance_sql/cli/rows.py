@@ -92,8 +92,12 @@ def take_command(
     "-k", "count", type=click.IntRange(min=1), default=10, help="Number of rows to show. Default: 10."
 )
 @click.option("--where", help='SQL filter, such as "price > 10".')
-@click.option("--metric", type=click.Choice(["l2", "cosine", "dot", "hamming"]), help="Distance metric.")
-@click.option("--exact", is_flag=True, help="Exact search: compare all vectors and ignore indices.")
+@click.option(
+    "--metric",
+    type=click.Choice(["l2", "cosine", "dot", "hamming"]),
+    help="Distance metric. Default: that of the index, or l2.",
+)
+@click.option("--exact", is_flag=True, help="Compare all vectors, without an index.")
 @_columns_option
 @_format_option
 @json_option

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 _MOST_ROWS: Final = 10_000
 #: Number of candidates beyond `k` after which the engine gets all rows, because too many are equally near.
 _MOST_TIES: Final = 100_000
-#: How many times `k` rows to request from an index: the engine computes their exact order.
-_OVERSAMPLING: Final = 4
 #: Relative error per element between two ways to sum 32-bit floats.
 _ROUNDING: Final = 2.4e-7
 
@@ -52,7 +50,7 @@ class NearestFirst:
     def _candidates(self, columns: Sequence[str]) -> pa.Table | None:
         names = list(dict.fromkeys([*columns, self.column]))
         if self.by_index and self._has_index():
-            return self._nearest(names, self.k * _OVERSAMPLING, use_index=True)
+            return self._nearest(names, self.k, use_index=True)
         wanted = self.k + max(16, self.k // 4)
         while wanted <= _MOST_TIES:
             found = self._nearest(names, wanted, use_index=False)
@@ -95,21 +93,17 @@ class NearestFirst:
                 return 2 * share * max(float(np.sqrt((query**2).sum()) * norms), abs(distance), 1.0)
 
     def _has_index(self) -> bool:
-        from lance_engine.search.column import vector_column
-        from lance_engine.search.indexed import choose_index
-        from lance_engine.search.metric import metric_named
+        from lance_engine.search.nearest import has_index
 
-        snapshot = self.dataset.snapshot
-        place = vector_column(snapshot, self.column)
-        return choose_index(snapshot, place, metric_named(self.metric)) is not None
+        return has_index(self.dataset.snapshot, self.column, self.metric)
 
     def description(self) -> list[str]:
         """Describes the operation, for people."""
         from lance_engine.search.explain import explain_nearest
 
         by_index = self.by_index and self._has_index()
-        k = self.k * _OVERSAMPLING if by_index else self.k
-        lines = explain_nearest(self.dataset.snapshot, self.column, k, self.metric, {"use_index": by_index})
+        snapshot = self.dataset.snapshot
+        lines = explain_nearest(snapshot, self.column, self.k, self.metric, {"use_index": by_index})
         return [*lines, *([f"filter    {self.filter}"] if self.filter else [])]
 
 

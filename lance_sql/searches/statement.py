@@ -41,7 +41,7 @@ _SCORE: Final = pa.field("_score", pa.float32())
 _HYBRID_SCORE: Final = pa.field("_hybrid_score", pa.float32())
 _COMPUTED: Final = frozenset({_DISTANCE.name, _SCORE.name, _HYBRID_SCORE.name, "query_index"})
 _QUERY_INDEX: Final = pa.field("query_index", pa.int32(), nullable=False)
-_FLAGS: Final = frozenset({"explain_verbose", "fast_search", "prefilter", "use_index"})
+_FLAGS: Final = frozenset({"estimates", "explain_verbose", "fast_search", "prefilter", "use_index"})
 
 
 class SearchHost(Protocol):

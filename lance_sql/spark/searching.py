@@ -42,6 +42,7 @@ def vector_search(
     filter: str | None = None,
     lower: float | None = None,
     upper: float | None = None,
+    with_row_id: bool = False,
     use_index: bool = True,
     location: dict[str, Any] | None = None,
     **options: Any,
@@ -52,16 +53,15 @@ def vector_search(
     takes about as long as starting a task. `location` is ``version``, ``tag``, ``branch`` and
     ``storage_options``; other `options` are those of `Dataset.nearest`.
     """
-    from lance_engine.search.nearest import has_index, nearest_among, nearest_table
+    from lance_engine.search.nearest import check_nearest, has_index, nearest_among, nearest_table
 
     at = _options(path, location)
     dataset = at.open()
     at = at.at(dataset)
+    given = {"columns": columns, "filter": filter, "lower": lower, "upper": upper, **options}
+    check_nearest(dataset.snapshot, column, query, k, metric, use_index=use_index, **given)
     if use_index and has_index(dataset.snapshot, column, metric):
-        found = dataset.nearest(
-            column, query, k, metric, columns=columns, filter=filter, lower=lower, upper=upper, **options
-        )
-        return _frame(spark, found)
+        return _frame(spark, dataset.nearest(column, query, k, metric, with_row_id=with_row_id, **given))
     shares = plan_splits(dataset, dataclasses.replace(at, filter=filter)).partitions
     rows = [sum(split.stop - split.start for split in splits) for splits in shares]
 
@@ -81,9 +81,10 @@ def vector_search(
         )
 
     parts = run_tasks(spark, shares, work, Reporter(None), "searching", rows)
-    return _frame(
-        spark, nearest_table(dataset.snapshot, dataset._reader, column, query, k, parts, columns, metric)
+    found = nearest_table(
+        dataset.snapshot, dataset._reader, column, query, k, parts, columns, metric, with_row_id
     )
+    return _frame(spark, found)
 
 
 def search(

@@ -27,7 +27,7 @@ class SearchFunction:
 
 _VECTOR_OPTIONS: Final = (
     "k", "metric", "filter", "prefilter", "columns", "lower", "upper", "use_index", "fast_search", "nprobes",
-    "minimum_nprobes", "maximum_nprobes", "refine_factor", "ef",
+    "minimum_nprobes", "maximum_nprobes", "refine_factor", "ef", "estimates",
 )  # fmt: skip
 
 

@@ -41,7 +41,8 @@ def test_requests_of_a_first_search(object_store: ObjectStore, kind: str) -> Non
     table = vector_table(clustered(ROWS, DIM))
     ds = lance_sql.write(table, uri, storage_options=object_store.options)
     ds.create_index("v", kind, num_partitions=16)
-    search = {"nprobes": 4, "refine_factor": 10} if kind == "IVF_PQ" else {"nprobes": 4}
+    # What is the default here, so that both compare rows by their vectors.
+    search = {"nprobes": 4, "refine_factor": 10 if kind == "IVF_PQ" else 4}
     with s3_proxy(object_store.endpoint) as proxy:
         options = {**object_store.options, "aws_endpoint": proxy.endpoint}
         told = {}

@@ -3,9 +3,15 @@
 import lance
 import numpy as np
 import pytest
-from lance_engine.search.column import vector_column
-from lance_engine.search.indexed import choose_index
-from vector_tables import DIM, clustered, found_by_pylance, same_rows, vector_table
+from vector_tables import (
+    DIM,
+    clustered,
+    estimated_by_pylance,
+    found_by_pylance,
+    index_of,
+    same_rows,
+    vector_table,
+)
 
 import lance_sql
 
@@ -56,21 +62,25 @@ def tables(tmp_path):
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_and_metric(tables, kind, metric):
     ours, theirs = tables(kind, metric)
-    assert choose_index(ours.snapshot, vector_column(ours.snapshot, "v"), None) is not None
+    assert index_of(ours) is not None
     queries = clustered(3, seed=5)
     for query in queries:
         for filter in (None, "id % 5 <> 1"):
             for options in ({}, {"refine_factor": 2}):
                 arguments = probing(kind, **options)
-                found = ours.nearest("v", query, 20, filter=filter, columns=["id"], **arguments)
-                expected = found_by_pylance(theirs, query, 20, filter, metric, **arguments)
-                estimates = is_estimate(kind) and not options
+                estimates = "FLAT" not in kind and not options
+                found = ours.nearest(
+                    "v", query, 20, filter=filter, columns=["id"], estimates=estimates, **arguments
+                )
+                by_pylance = estimated_by_pylance if estimates else found_by_pylance
+                rounded = is_estimate(kind) and estimates
+                expected = by_pylance(theirs, query, 20, filter, metric, **arguments)
                 # pylance estimates from rounded tables.
                 same_rows(
                     found,
                     expected,
-                    0.5 if estimates else 2e-4,
-                    (10 if estimates else 0) or is_estimate(kind) * 8,
+                    0.5 if rounded else 2e-4,
+                    (10 if rounded else 0) or is_estimate(kind) * 8,
                 )
 
 
@@ -88,7 +98,7 @@ def test_bytes_by_their_bits(tmp_path):
     theirs = lance.write_dataset(vector_table(values), tmp_path / "t")
     theirs = theirs.create_index("v", "IVF_FLAT", num_partitions=4, metric="hamming")
     ours = lance_sql.open(str(tmp_path / "t"))
-    assert choose_index(ours.snapshot, vector_column(ours.snapshot, "v"), None) is not None
+    assert index_of(ours) is not None
     for query in values[:3] ^ 5:
         found = ours.nearest("v", query, columns=["id"], nprobes=4)
         exact = ours.nearest("v", query, columns=["id"], use_index=False)
@@ -173,7 +183,7 @@ def test_kinds_that_are_not_read_are_scanned(tables):
     exact = ours.nearest("v", query, columns=["id"], use_index=False)
     lance.dataset(ours.uri).create_index("v", "IVF_RQ", num_bits=9, num_partitions=3, replace=True)
     again = lance_sql.open(ours.uri)
-    assert choose_index(again.snapshot, vector_column(again.snapshot, "v"), None) is None
+    assert index_of(again) is None
     assert again.nearest("v", query, columns=["id"]).equals(exact)
 
 

@@ -5,7 +5,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from lance_engine.errors import UnsupportedTypeError
-from vector_tables import DIM, clustered, found_by_pylance, same_rows, vector_array, vector_table
+from vector_tables import (
+    DIM,
+    clustered,
+    estimated_by_pylance,
+    found_by_pylance,
+    same_rows,
+    vector_array,
+    vector_table,
+)
 
 import lance_sql
 
@@ -38,10 +46,9 @@ def agree(path, kind, k=15, filters=(None, "id % 11 <> 1"), **options):
     ours, theirs = lance_sql.open(path), lance.dataset(path)
     for query in clustered(3, seed=21):
         for filter in filters:
-            found = ours.nearest("v", query, k, filter=filter, columns=["id"], **probing(kind, **options))
-            same_rows(
-                found, found_by_pylance(theirs, query, k, filter, **probing(kind, **options)), missing=1
-            )
+            asked = probing(kind, **options)
+            found = ours.nearest("v", query, k, filter=filter, columns=["id"], estimates=not options, **asked)
+            same_rows(found, found_by_pylance(theirs, query, k, filter, **asked), missing=1)
             exact = ours.nearest("v", query, k, filter=filter, columns=["id"], use_index=False)
             if options.get("refine_factor"):
                 assert len({*exact["id"].to_pylist()} & {*found["id"].to_pylist()}) >= 0.8 * k
@@ -55,8 +62,11 @@ def test_every_kind_and_metric(tmp_path, kind, metric):
     theirs = lance.dataset(path)
     for query in clustered(3, seed=21):
         for options in ({}, {"refine_factor": 4}):
-            found = ds.nearest("v", query, 15, columns=["id"], **probing(kind, **options))
-            expected = found_by_pylance(theirs, query, 15, metric=metric, **probing(kind, **options))
+            estimates = "FLAT" not in kind and not options
+            asked = probing(kind, **options)
+            found = ds.nearest("v", query, 15, columns=["id"], estimates=estimates, **asked)
+            by_pylance = estimated_by_pylance if estimates else found_by_pylance
+            expected = by_pylance(theirs, query, 15, metric=metric, **asked)
             same_rows(found, expected, 1e-4, missing=1)
             exact = ds.nearest("v", query, 15, metric=metric, columns=["id"], use_index=False)
             if options:
@@ -133,8 +143,10 @@ def test_we_extend_and_move_what_pylance_built(tmp_path, kind):
     for _ in range(2):
         assert ds.index_statistics("v_idx")["uncovered_rows"] == 0
         for query in clustered(3, seed=21):
-            found = ds.nearest("v", query, 15, columns=["id"], **probing(kind))
-            expected = found_by_pylance(lance.dataset(path), query, 15, **probing(kind))
+            estimates = "FLAT" not in kind
+            by_pylance = estimated_by_pylance if estimates else found_by_pylance
+            found = ds.nearest("v", query, 15, columns=["id"], estimates=estimates, **probing(kind))
+            expected = by_pylance(lance.dataset(path), query, 15, metric="cosine", **probing(kind))
             same_rows(found, expected, missing=1)
         ds = ds.compact()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import lance
 import numpy as np
 import pyarrow as pa
@@ -58,6 +60,20 @@ def test_the_vectors_of_a_frame(spark: SparkSession, path: str) -> None:
     assert {(row.query, row.id) for row in joined.collect()} == expected
     with pytest.raises(InvalidSearchError, match="Both sides"):
         lance_sql.spark.nearest_join(left.withColumnRenamed("query", "id"), path, "v", "q")
+
+
+def test_the_metric_of_the_index(spark: SparkSession, tmp_path: Path) -> None:
+    lists = pa.FixedSizeListArray.from_arrays((VECTORS * np.arange(1, 901)[:, None]).ravel(), 8)
+    dataset = lance_sql.write(pa.table({"id": range(900), "v": lists}), tmp_path / "t", max_rows_per_file=300)
+    dataset = dataset.create_index("v", "IVF_SQ", num_partitions=2, metric="cosine")
+    for options in ({}, {"use_index": False, "with_row_id": True}):
+        found = lance_sql.spark.vector_search(spark, dataset.uri, "v", VECTORS[5], 5, **options)
+        expected = dataset.nearest("v", VECTORS[5], 5, "cosine", **options)
+        assert found.columns == expected.schema.names
+        rows = [(row.id, row._distance) for row in found.collect()]
+        assert rows == list(zip(expected["id"].to_pylist(), expected["_distance"].to_pylist(), strict=True))
+    with pytest.raises(InvalidSearchError, match="nprobes"):
+        lance_sql.spark.vector_search(spark, dataset.uri, "v", VECTORS[5], use_index=False, nprobes=0)
 
 
 def test_an_index_by_tasks(spark: SparkSession, path: str) -> None:

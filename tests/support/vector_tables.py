@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+from lance_engine.search.choice import OpenIndex, choose_index, metric_of
+from lance_engine.search.column import vector_column
 
 DIM = 32
 
@@ -47,3 +49,18 @@ def same_rows(found: pa.Table, expected: pa.Table, rounding: float = 1e-3, missi
     for row in common:
         assert abs(ours[row] - theirs[row]) <= rounding * max(1, abs(theirs[row])), row
     assert found["_distance"].to_pylist() == sorted(found["_distance"].to_pylist())
+
+
+def index_of(ds) -> OpenIndex | None:
+    """The index that a search uses which does not ask for a metric."""
+    column = vector_column(ds.snapshot, "v")
+    return choose_index(ds.snapshot, column, metric_of(ds.snapshot, column, None))
+
+
+def estimated_by_pylance(ds, query, k=10, filter=None, metric="l2", **options) -> pa.Table:
+    """The distances that pylance estimates from codes: for cosine, it returns twice those."""
+    found = found_by_pylance(ds, query, k, filter, metric, **options)
+    if metric != "cosine":
+        return found
+    halves = pa.array(found["_distance"].to_numpy() / 2)
+    return found.set_column(found.schema.get_field_index("_distance"), "_distance", halves)

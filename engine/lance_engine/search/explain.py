@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lance_engine.search.choice import choose_index, metric_of
 from lance_engine.search.column import vector_column
-from lance_engine.search.indexed import choose_index
-from lance_engine.search.metric import metric_named
-from lance_engine.search.nearest import default_metric
 from lance_engine.search.options import SearchOptions
+from lance_engine.search.refine import candidates_wanted, is_exact
 from lance_engine.search.text.column import text_column
 from lance_engine.search.text.indexed import choose_texts
 
@@ -25,9 +24,8 @@ def explain_nearest(
     """Lines with the index, segments, partitions and rows that `Dataset.nearest` would search."""
     place = vector_column(snapshot, column)
     known = SearchOptions(**{key: value for key, value in options.items() if key in SearchOptions._fields})
-    asked = None if metric is None else metric_named(metric)
-    chosen = choose_index(snapshot, place, asked) if known.use_index else None
-    found = chosen.metric if chosen is not None else asked or default_metric(place)
+    found = metric_of(snapshot, place, metric)
+    chosen = choose_index(snapshot, place, found) if known.use_index else None
     lines = [f"nearest   {k:,} by {found.name.lower()} in {column}"]
     live = {fragment.id: snapshot.live_rows(fragment) for fragment in snapshot.fragments}
     if chosen is None:
@@ -45,8 +43,12 @@ def explain_nearest(
             f"the largest of {int(np.max(segment.lengths, initial=0)):,} rows"
         )
     lines += _missing(live, covered, "left out" if known.fast_search else "searched exactly")
-    if known.refine_factor is not None:
-        lines.append(f"refined   {k * known.refine_factor:,} rows by their exact distances")
+    missing = not known.fast_search and live.keys() - covered
+    if missing or known.refine_factor is not None or not is_exact(chosen, place):
+        if known.estimates and not missing:
+            lines.append("estimated distances, as asked")
+        else:
+            lines.append(f"refined   {candidates_wanted(k, chosen, known):,} rows by their exact distances")
     return lines
 
 

@@ -12,10 +12,10 @@ import pyarrow as pa
 from lance_engine.errors import ColumnNotFoundError, InvalidSearchError
 from lance_engine.scan.filters import parse_filter
 from lance_engine.search.answer import answer_names, answer_table, computed_column
+from lance_engine.search.choice import choose_index, metric_of
 from lance_engine.search.column import VectorColumn, vector_column
 from lance_engine.search.exact import Bounds, search_exactly
-from lance_engine.search.indexed import choose_index, search_index
-from lance_engine.search.metric import Metric, metric_named
+from lance_engine.search.indexed import search_index
 from lance_engine.search.options import AskedRows, SearchOptions, positive
 from lance_engine.search.query import Query, parse_query
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from lance_engine.expr.tree import Node
     from lance_engine.scan.fragment import FragmentReader
     from lance_engine.scan.splits import ScanSplit
+    from lance_engine.search.metric import Metric
     from lance_engine.table.snapshot import Snapshot
 
 DISTANCE: Final = "_distance"
@@ -44,7 +45,7 @@ def nearest(
     """See `Dataset.nearest`."""
     place, k, asked, node, options = _asked(snapshot, column, k, metric, rows, bounds, options)
     chosen = choose_index(snapshot, place, asked) if options.use_index else None
-    parsed = parse_query(place, query, chosen.metric if chosen else asked or default_metric(place))
+    parsed = parse_query(place, query, asked)
     if chosen is None:
         found = search_exactly(snapshot, reader_for, parsed, k, bounds, node)
     else:
@@ -65,11 +66,11 @@ def check_nearest(
     upper: float | None = None,
     **options: Any,
 ) -> None:
-    """Raise the errors of `nearest` for these arguments, without reading files. None stands for any query."""
+    """Raise the errors of `nearest` for these arguments, without reading rows. None stands for any query."""
     rows, bounds = AskedRows(filter, columns), Bounds(lower, upper)
     place, _, asked, _, _ = _asked(snapshot, column, k, metric, rows, bounds, SearchOptions(**options))
     if query is not None:
-        parse_query(place, query, asked or Metric.L2)
+        parse_query(place, query, asked)
 
 
 def _asked(
@@ -80,20 +81,20 @@ def _asked(
     rows: AskedRows,
     bounds: Bounds,
     options: SearchOptions,
-) -> tuple[VectorColumn, int, Metric | None, Node | None, SearchOptions]:
+) -> tuple[VectorColumn, int, Metric, Node | None, SearchOptions]:
     """The parsed arguments of a search; LanceError if one is invalid."""
     place = vector_column(snapshot, column)
     k = positive("k", k, place.name)
     _check_bounds(place, bounds)
     rows.check(snapshot, (DISTANCE, QUERY_INDEX))
-    asked = None if metric is None else metric_named(metric)
+    asked = metric_of(snapshot, place, metric)
     return place, k, asked, parse_filter(rows.filter, snapshot), options.checked(k)
 
 
 def has_index(snapshot: Snapshot, column: str, metric: str | None) -> bool:
     """Whether `nearest` would use an index."""
-    asked = None if metric is None else metric_named(metric)
-    return choose_index(snapshot, vector_column(snapshot, column), asked) is not None
+    place = vector_column(snapshot, column)
+    return choose_index(snapshot, place, metric_of(snapshot, place, metric)) is not None
 
 
 #: Found rows: their query numbers, row ids and distances.
@@ -118,7 +119,7 @@ def nearest_among(
     bounds = Bounds(lower, upper)
     k = positive("k", k, place.name)
     _check_bounds(place, bounds)
-    parsed = parse_query(place, query, default_metric(place) if metric is None else metric_named(metric))
+    parsed = parse_query(place, query, metric_of(snapshot, place, metric))
     node = parse_filter(filter, snapshot)
     return search_exactly(snapshot, reader_for, parsed, k, bounds, node, splits).result()
 
@@ -132,16 +133,17 @@ def nearest_table(
     parts: Sequence[FoundRows],
     columns: Sequence[str] | None = None,
     metric: str | None = None,
+    with_row_id: bool = False,
 ) -> pa.Table:
     """The result of `nearest`, given the nearest rows of each part of the dataset."""
     place = vector_column(snapshot, column)
-    parsed = parse_query(place, query, default_metric(place) if metric is None else metric_named(metric))
+    parsed = parse_query(place, query, metric_of(snapshot, place, metric))
     merged = Bounds().nearest(parsed.count, k)
     for numbers, ids, distances in parts:
         for number in np.unique(numbers).tolist():
             mine = numbers == number
             merged.offer(int(number), np.ascontiguousarray(distances[mine]), np.ascontiguousarray(ids[mine]))
-    return _table(snapshot, reader_for, parsed, merged, columns, False)
+    return _table(snapshot, reader_for, parsed, merged, columns, with_row_id)
 
 
 def _check_bounds(column: VectorColumn, bounds: Bounds) -> None:
@@ -150,11 +152,6 @@ def _check_bounds(column: VectorColumn, bounds: Bounds) -> None:
             continue
         if isinstance(bound, bool) or not isinstance(bound, (int, float, np.number)) or bound != bound:
             raise InvalidSearchError(f"A distance bound must be a number, not {bound!r}", column=column.name)
-
-
-def default_metric(column: VectorColumn) -> Metric:
-    """Number of different bits for unsigned bytes, and L2 for all other types."""
-    return Metric.HAMMING if column.dtype is np.uint8 else Metric.L2
 
 
 def _table(

@@ -64,10 +64,11 @@ class SearchOptions(NamedTuple):
     maximum_nprobes: int | None = None
     refine_factor: int | None = None
     ef: int | None = None
+    estimates: bool = False
 
     def checked(self, k: int) -> SearchOptions:
         """The options as numbers for the kernels; InvalidSearchError if one is invalid."""
-        for name in ("use_index", "fast_search"):
+        for name in ("use_index", "fast_search", "estimates"):
             value = getattr(self, name)
             if not isinstance(value, (bool, np.bool_)):
                 raise InvalidSearchError(f"{name} must be True or False, not {value!r}")
@@ -79,6 +80,11 @@ class SearchOptions(NamedTuple):
         return self._replace(**checked)._checked_together(k)
 
     def _checked_together(self, k: int) -> SearchOptions:
+        if self.estimates and self.refine_factor:
+            raise InvalidSearchError(
+                "refine_factor asks for exact distances and estimates for estimated ones",
+                remedy="Pass one of them",
+            )
         most = self.nprobes or self.maximum_nprobes
         if self.minimum_nprobes and most and self.minimum_nprobes > most:
             raise InvalidSearchError(

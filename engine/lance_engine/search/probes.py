@@ -41,7 +41,7 @@ def first_probes(segment: VectorSegment, distances: F32Array, k: int, options: S
         limit = nearest * (1 + margins[step]) ** 2
         near = int(np.searchsorted(distances, limit, "right"))
         return max(least, min(most, max(floors[step], min(near, caps[step]))))
-    factor = 0.6 if k <= 1 else 7 if k <= 10 else 81
+    factor = 7 if k <= 10 else 81
     near = int(np.searchsorted(distances, factor * nearest, "right")) if nearest > 0 else 1
     return max(min(least, most), min(near, most))
 

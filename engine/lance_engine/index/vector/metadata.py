@@ -1,4 +1,4 @@
-"""The JSON metadata in the files of vector indices."""
+"""The metadata of vector indices: JSON in their files, and a message in the manifest."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
+from google.protobuf.message import DecodeError
+
 from lance_engine import kernels
 from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
+from lance_engine.format.pb import index_pb2
 
 METRICS: Final = {
     "l2": kernels.Metric.L2,
@@ -63,3 +66,13 @@ def metric_in(name: object) -> kernels.Metric:
     if found is None:
         raise UnsupportedFeatureError(f"The index has the metric {str(name)[:40]}")
     return found
+
+
+def metric_in_details(details: bytes) -> kernels.Metric | None:
+    """The metric in the message of the manifest; None for an empty message, as older releases wrote it."""
+    try:
+        number = index_pb2.VectorIndexDetails.FromString(details).metric_type if details else None
+    except DecodeError:
+        return None
+    known = {index_pb2.VectorIndexDetails.MetricType.Value(name.upper()): METRICS[name] for name in METRICS}
+    return None if number is None else known.get(number)

@@ -45,9 +45,12 @@ class VectorSegment:
             entries = object_in(json_of(metadata, "lance:index"), "lance:index")
             self.kind = str(entries.get("type"))
             self.metric = metric_in(entries.get("distance_type"))
-            family, _, coding = self.kind.rpartition("_")
+            family, _, self.coding = self.kind.rpartition("_")
             self.has_graph = family == "IVF_HNSW"
-            if coding not in (_GRAPHS if self.has_graph else _CODECS) or family not in ("IVF", "IVF_HNSW"):
+            if self.coding not in (_GRAPHS if self.has_graph else _CODECS) or family not in (
+                "IVF",
+                "IVF_HNSW",
+            ):
                 raise UnsupportedFeatureError(f"Unsupported kind of vector index: {self.kind[:40]}")
             self._vectors = files.open(VECTORS_FILE)
             graphs = _ivf(self._index, metadata)
@@ -59,7 +62,7 @@ class VectorSegment:
             self.centroids: F32Array = graphs.centroids
             self._graph_rows, self._rows = graphs, stored
             self._graphs = self._graph_entries(metadata)
-            self._codec = self._open_codec(coding)
+            self._codec = self._open_codec(self.coding)
 
     @property
     def dim(self) -> int:
