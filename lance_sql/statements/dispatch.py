@@ -106,7 +106,7 @@ def _parsed(session: Session, statement: Statement, params: Parameters) -> pa.Ta
     load("sqlglot")
     from sqlglot import exp
 
-    from lance_sql.statements import alter, changes, comments, create, indices, insert, merge
+    from lance_sql.statements import alter, changes, comments, copy, create, indices, insert, merge
 
     with _quiet():
         tree = _tree(_without_null_comment(statement) or _with_kind_first(statement) or _numbered(statement))
@@ -114,7 +114,7 @@ def _parsed(session: Session, statement: Statement, params: Parameters) -> pa.Ta
         case exp.Insert():
             return insert.insert(session, tree, params)
         case exp.Copy():
-            return insert.copy(session, tree, params)
+            return copy.copy(session, tree, statement, params)
         case exp.Delete():
             return changes.delete(session, tree, params)
         case exp.Update():

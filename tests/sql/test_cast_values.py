@@ -22,7 +22,7 @@ VALUES = [
     ("STRUCT(Name VARCHAR, age INT)", "{'Name': 'a', 'age': 1}", "{'other': 'bob'}"),
     ("STRUCT(Name VARCHAR)[]", "[]", "[{'name': 'bob'}, NULL]"),
     ("STRUCT(Name VARCHAR)[2]", "NULL", "[{'name': 'bob'}, NULL]"),
-    ("MAP(VARCHAR, STRUCT(Name VARCHAR))", "NULL", "MAP {'k': {'NAME': 'bob'}}"),
+    ("MAP(VARCHAR, STRUCT(Name VARCHAR))", "MAP {}", "MAP {'k': {'NAME': 'bob'}}"),
     ("STRUCT(A STRUCT(B INT[]))", "NULL", "{'a': {'b': ['1', '2']}}"),
     ("BLOB", "'a'", r"'\x42\x43'"),
     ("BLOB", "'a'", r"'\x4'"),
