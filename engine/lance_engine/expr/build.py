@@ -7,7 +7,7 @@ preserves three-valued logic.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import pyarrow as pa
 import pyarrow.types as at
@@ -251,18 +251,20 @@ def is_null(operand: Node, *, negated: bool = False) -> Node:
     return IsNull(operand, negated)
 
 
-def distinct(left: Node, right: Node, *, negated: bool = False) -> Node:
+def distinct(
+    left: Node, right: Node, comparison: Callable[[str, Node, Node], Node] = compare, *, negated: bool = False
+) -> Node:
     """``left IS [NOT] DISTINCT FROM right``: comparison in which NULL equals NULL and nothing is unknown."""
     if isinstance(left, Literal):
         left, right = right, left
     if isinstance(right, Literal) and right.is_null:
         return is_null(left, negated=not negated)
     if isinstance(right, Literal):
-        same = conjunction([is_null(left, negated=True), compare("=", left, right)])
+        same = conjunction([is_null(left, negated=True), comparison("=", left, right)])
     else:
         both_null = conjunction([is_null(left), is_null(right)])
         both_held = [is_null(left, negated=True), is_null(right, negated=True)]
-        same = disjunction([both_null, conjunction([*both_held, compare("=", left, right)])])
+        same = disjunction([both_null, conjunction([*both_held, comparison("=", left, right)])])
     return same if negated else negate(same)
 
 

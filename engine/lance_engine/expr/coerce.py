@@ -18,6 +18,7 @@ import pyarrow.types as at
 from lance_engine.arrow_values import scalar
 from lance_engine.errors import InvalidFilterError
 from lance_engine.expr import constants, render
+from lance_engine.expr.convert import in_zone
 from lance_engine.expr.value_types import (
     MILLISECONDS_PER_DAY,
     PER_SECOND,
@@ -44,7 +45,8 @@ def place(constant: pa.Scalar, stored_type: pa.DataType) -> tuple[Place, pa.Scal
 
     Returns the place, and for EXACT the value and for BETWEEN the value below, in
     ``value_type(stored_type)``. A constant compared with a float or double column is rounded to it, as SQL
-    engines do, unless it is itself a floating point number. Naive and zoned timestamps are compared in UTC.
+    engines do, unless it is itself a floating point number. A naive timestamp is local time next to a
+    zoned one.
     Raises `InvalidFilterError` for a constant that cannot be compared with the type.
     """
     target = value_type(stored_type)
@@ -68,6 +70,8 @@ def place(constant: pa.Scalar, stored_type: pa.DataType) -> tuple[Place, pa.Scal
     if (at.is_date(target) or at.is_timestamp(target)) and (
         at.is_date(constant.type) or at.is_timestamp(constant.type)
     ):
+        if at.is_timestamp(constant.type) and is_zoned(target) and not is_zoned(constant.type):
+            constant = in_zone(constant, target.tz)
         return _place_count(_nanoseconds(constant), target)
     if (at.is_time(target) and at.is_time(constant.type)) or (
         at.is_duration(target) and at.is_duration(constant.type)
@@ -95,7 +99,8 @@ def read_text(text: str, stored_type: pa.DataType) -> pa.Scalar:
         value = None if held is None else scalar(held)
     elif at.is_date(target) or at.is_timestamp(target):
         moment = constants.parse_timestamp(text)
-        value = None if moment is None else constants.timestamp_scalar(moment[0], is_zoned(target))
+        zoned = is_zoned(target) and moment is not None and moment[1]
+        value = None if moment is None else constants.timestamp_scalar(moment[0], zoned)
     elif at.is_time(target):
         clock = constants.parse_time(text)
         value = None if clock is None else constants.integer_scalar(clock, pa.time64("ns"))

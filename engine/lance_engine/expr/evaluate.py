@@ -19,6 +19,7 @@ from lance_engine.arrow_values import scalar
 from lance_engine.errors import ColumnNotFoundError, InvalidFilterError
 from lance_engine.expr import external
 from lance_engine.expr.convert import convert
+from lance_engine.expr.decimal_division import divide
 from lance_engine.expr.membership import MANY, members
 from lance_engine.expr.total_order import is_negative_nan, total_key
 from lance_engine.expr.tree import (
@@ -312,6 +313,8 @@ def _array(values: pa.Array | pa.Scalar, length: int) -> pa.Array:
 
 def _arithmetic(node: Arithmetic, batch: pa.RecordBatch) -> pa.Array | pa.Scalar:
     left, right = (_countable(_values(side, batch)) for side in node.children)
+    if at.is_decimal(node.type) and at.is_decimal(left.type) and node.op in ("/", "//", "%"):
+        return divide(node.op, left, right, node.type)
     if node.op == "+":
         result = pc.add_checked(left, right)
     elif node.op == "-":
@@ -340,10 +343,28 @@ def _divide_whole(op: str, left: pa.Array | pa.Scalar, right: pa.Array | pa.Scal
     if at.is_integer(right.type):
         zero = scalar(0, right.type)
         right = pc.if_else(pc.equal(right, zero), scalar(None, right.type), right)
+        if op == "%" and at.is_signed_integer(right.type):
+            # The quotient of the minimum and -1 does not fit, its remainder does.
+            minus_one = scalar(-1, right.type)
+            right = pc.if_else(pc.equal(right, minus_one), scalar(1, right.type), right)
+    if op == "%" and at.is_floating(right.type):
+        return _float_rest(left, right)
     quotient = (
         pc.divide_checked(left, right) if at.is_integer(right.type) else pc.trunc(pc.divide(left, right))
     )
     return quotient if op == "//" else pc.subtract(left, pc.multiply(quotient, right))
+
+
+def _float_rest(left: pa.Array | pa.Scalar, right: pa.Array | pa.Scalar) -> pa.Array | pa.Scalar:
+    """The exact remainders; Arrow has no function for them."""
+    if isinstance(left, pa.Scalar) and isinstance(right, pa.Scalar):
+        return _float_rest(pa.repeat(left, 1), right)[0]
+    rows = len(right if isinstance(left, pa.Scalar) else left)
+    columns = [_array(side, rows) for side in (left, right)]
+    valid = pc.and_(*(column.is_valid() for column in columns))
+    with np.errstate(invalid="ignore"):
+        rest = np.fmod(*(column.to_numpy(zero_copy_only=False) for column in columns))
+    return pa.array(rest, mask=pc.invert(valid).to_numpy(zero_copy_only=False))
 
 
 def _divide_by_constant(op: str, left: npt.NDArray[np.int64], divisor: int) -> pa.Array:
@@ -364,14 +385,17 @@ def _single_row(value: pa.Scalar) -> pa.Array:
 
 
 def _call(node: Function, batch: pa.RecordBatch) -> pa.Array | pa.Scalar:
-    from lance_engine.expr.functions import OWN  # few filters call functions
+    from lance_engine.expr.functions import OWN, VALUES_AT  # few filters call functions
 
     own = OWN.get(node.name) or external.function(node.name)
     if own is not None:
         values = [_values(argument, batch) for argument in node.arguments]
         if any(not isinstance(value, pa.Scalar) for value in values):
             return own(*values)
-        return own(_single_row(values[0]), *values[1:])[0] if values else own()[0]
+        if values:
+            place = VALUES_AT.get(node.name, 0)
+            values[place] = _single_row(values[place])
+        return own(*values)[0]
     if node.name.startswith(external.PREFIX):
         raise InvalidFilterError(f"No engine is available to compute {node}", remedy="Import lance_sql")
     options = None if node.options is None else pc.FunctionOptions.deserialize(pa.py_buffer(node.options))

@@ -20,6 +20,7 @@ import pyarrow.types as at
 
 from lance_engine.errors import InvalidFilterError, LanceError
 from lance_engine.expr import build, operations
+from lance_engine.expr.arithmetic import arithmetic
 from lance_engine.expr.tree import Column, In, IsNull, Literal, Node
 from lance_engine.expr.value_types import value_type
 
@@ -190,10 +191,10 @@ def _call(name: str, arguments: list[Node], options: pa.Array | None, schema: pa
         case "struct_field", [Column(parts)] if held is not None:
             return _field(parts, held, schema)
         case _, [left, right] if name.removesuffix("_checked") in _ARITHMETIC:
-            return operations.arithmetic(_ARITHMETIC[name.removesuffix("_checked")], left, right)
+            return arithmetic(_ARITHMETIC[name.removesuffix("_checked")], left, right)
         case (("divide" | "divide_checked"), [left, right]):
             whole = at.is_integer(left.type) and at.is_integer(right.type)
-            return operations.arithmetic("//" if whole else "/", left, right)
+            return arithmetic("//" if whole else "/", left, right)
         case _:
             return operations.function(name, arguments, None if options is None else _serialized(options))
 

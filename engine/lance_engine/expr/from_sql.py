@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -16,15 +16,16 @@ import pyarrow.types as at
 from lance_engine.arrow_values import scalar
 from lance_engine.errors import ColumnNotFoundError, InvalidFilterError, LanceError
 from lance_engine.expr import build, constants, operations
+from lance_engine.expr.alike import alike, as_double, fitted
+from lance_engine.expr.arithmetic import arithmetic, decimal_quotient
 from lance_engine.expr.coerce import duration_scalar, read_text
 from lance_engine.expr.constants import Interval
 from lance_engine.expr.functions import ALIASES, KERNELS
 from lance_engine.expr.integer_lists import NAME, without_integer_lists
-from lance_engine.expr.list_functions import is_list
 from lance_engine.expr.sql_parser import parsed_condition, position_of, sqlglot
 from lance_engine.expr.sql_types import named_type
 from lance_engine.expr.tree import Column, Literal, Node
-from lance_engine.expr.value_types import is_number, is_text, is_zoned
+from lance_engine.expr.value_types import is_list, is_nested, is_number, is_text, is_zoned
 
 _COMPARISONS = {"EQ": "=", "NEQ": "<>", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">="}
 _ARITHMETIC = {"Add": "+", "Sub": "-", "Mul": "*", "Div": "/", "IntDiv": "//", "Mod": "%"}
@@ -51,18 +52,21 @@ _STRING_TESTS = {
     "ends_with": "ends_with",
     "contains": "contains",
 }
+#: Functions that return floating-point numbers for integers as well.
+_IN_FLOATING_POINT = ("ceil", "ceiling", "floor", "round", "trunc")
 _MOMENTS = ("now", "current_timestamp", "current_date", "today", "current_time")
 
 
-def parse_sql(text: str, schema: pa.Schema) -> Node:
+def parse_sql(text: str, schema: pa.Schema, *, official: bool = False) -> Node:
     """The predicate over the columns of `schema` in `text`, which is the part after WHERE.
 
     Struct fields are written ``a.b``; names match exactly, or otherwise ignoring case, unless quoted with
-    backticks or double quotes. Dividing whole numbers gives a whole number. Zoned and naive timestamps
-    are compared in UTC. Raises `InvalidFilterError` and `ColumnNotFoundError`, which give the
+    backticks or double quotes. Dividing whole numbers gives a whole number. Naive timestamps are local time
+    next to zoned ones. `official` follows the official implementation, not DuckDB, in what constants and
+    patterns mean. Raises `InvalidFilterError` and `ColumnNotFoundError`, which give the
     position in the text.
     """
-    value = parse_value(text, schema)
+    value = parse_value(text, schema, official=official)
     try:
         return build.require_boolean(value)
     except LanceError as error:
@@ -70,11 +74,11 @@ def parse_sql(text: str, schema: pa.Schema) -> Node:
         raise
 
 
-def parse_value(text: str, schema: pa.Schema) -> Node:
+def parse_value(text: str, schema: pa.Schema, *, official: bool = False) -> Node:
     """The value of the expression `text` over the columns of `schema`; errors as in `parse_sql`."""
     try:
         shortened, lists = without_integer_lists(text)
-        return _Reader(text, schema, lists).read(parsed_condition(shortened))
+        return _Reader(text, schema, lists, official).read(parsed_condition(shortened))
     except LanceError as error:
         error.at(filter=text)
         raise
@@ -87,9 +91,10 @@ def parse_value(text: str, schema: pa.Schema) -> Node:
 class _Reader:
     """Converts the parser's tree to nodes. Every method takes one node of the parser's tree."""
 
-    def __init__(self, text: str, schema: pa.Schema, lists: Sequence[pa.Int64Array]) -> None:
+    def __init__(self, text: str, schema: pa.Schema, lists: Sequence[pa.Int64Array], official: bool) -> None:
         self.text = text
         self.schema = schema
+        self.official = official
         self.lists = {f"{NAME}{number}": values for number, values in enumerate(lists)}
 
     def read(self, parsed: Any) -> Node:
@@ -111,7 +116,7 @@ class _Reader:
         if handler is not None:
             return handler(parsed)
         if name in _OPERATORS:
-            return operations.sql_function(_OPERATORS[name], self._arguments(parsed))
+            return operations.sql_function(_OPERATORS[name], _unsigned(self._arguments(parsed)))
         if isinstance(parsed, (sqlglot().exp.Query, sqlglot().exp.Subquery)):
             raise InvalidFilterError(
                 "A filter cannot hold a subquery", remedy="Run the subquery first, or join in SQL"
@@ -151,12 +156,38 @@ class _Reader:
     # Comparisons
 
     def _comparison(self, op: str, left: Any, right: Any) -> Node:
+        return operations.compare(op, *self._sides(left, right))
+
+    def _sides(self, left: Any, right: Any) -> tuple[Node, Node]:
+        """Both sides of a comparison."""
         sides = self.read(left), self.read(right)
-        return operations.compare(op, *sides)
+        if not self.official and all(is_nested(side.type) for side in sides):
+            raise InvalidFilterError(
+                "Lists and structs are compared by the engine, as it has its own order of them",
+                remedy="Use SQL",
+            )
+        return self._meant(sides[0], sides[1], right), self._meant(sides[1], sides[0], left)
+
+    def _meant(self, constant: Node, other: Node, parsed: Any) -> Node:
+        """A constant next to `other`: with a decimal point, it has the precision of a column, or double."""
+        is_column = isinstance(other, Column) and not isinstance(parsed, sqlglot().exp.Cast)
+        return (
+            constant
+            if is_column or not self.official or not at.is_floating(other.type)
+            else as_double(constant)
+        )
 
     def _read_between(self, parsed: Any) -> Node:
-        low = self._comparison(">=", parsed.this, parsed.args["low"])
-        return build.conjunction([low, self._comparison("<=", parsed.this, parsed.args["high"])])
+        low, high = parsed.args["low"], parsed.args["high"]
+        between = self._between(parsed.this, low, high)
+        if parsed.args.get("symmetric"):
+            return build.disjunction([between, self._between(parsed.this, high, low)])
+        return between
+
+    def _between(self, operand: Any, low: Any, high: Any) -> Node:
+        return build.conjunction(
+            [self._comparison(">=", operand, low), self._comparison("<=", operand, high)]
+        )
 
     def _read_in(self, parsed: Any) -> Node:
         if parsed.args.get("query") is not None or parsed.args.get("unnest") is not None:
@@ -175,7 +206,11 @@ class _Reader:
         long = self.lists.get(parsed.expressions[0].name) if len(parsed.expressions) == 1 else None
         if long is not None:
             return build.member(operand, long)
-        values = [self.read(value) for value in parsed.expressions]
+        if is_nested(operand.type):
+            return build.disjunction(
+                self._comparison("=", parsed.this, value) for value in parsed.expressions
+            )
+        values = [self._meant(self.read(value), operand, parsed.this) for value in parsed.expressions]
         known = [value.value for value in values if isinstance(value, Literal)]
         others = [build.compare("=", operand, value) for value in values if not isinstance(value, Literal)]
         if not others:
@@ -183,10 +218,14 @@ class _Reader:
         return build.disjunction([*([build.member(operand, known)] if known else []), *others])
 
     def _read_nullsafeeq(self, parsed: Any) -> Node:
-        return build.distinct(self.read(parsed.this), self.read(parsed.expression), negated=True)
+        return self._distinct(parsed, negated=True)
 
     def _read_nullsafeneq(self, parsed: Any) -> Node:
-        return build.distinct(self.read(parsed.this), self.read(parsed.expression))
+        return self._distinct(parsed, negated=False)
+
+    def _distinct(self, parsed: Any, *, negated: bool) -> Node:
+        left, right = self._sides(parsed.this, parsed.expression)
+        return build.distinct(left, right, operations.compare, negated=negated)
 
     def _read_is(self, parsed: Any) -> Node:
         operand, exp = self.read(parsed.this), sqlglot().exp
@@ -199,7 +238,10 @@ class _Reader:
         )
 
     def _match(self, kind: str, parsed: Any, escape: str | None) -> Node:
-        node = operations.match(kind, self.read(parsed.this), self.read(parsed.expression), escape=escape)
+        operand, pattern = self.read(parsed.this), self.read(parsed.expression)
+        if escape is None and self.official and kind in ("like", "ilike"):
+            pattern, escape = _with_escapes(pattern), "\\"
+        node = operations.match(kind, operand, pattern, escape=escape)
         return build.negate(node) if parsed.args.get("negate") else node
 
     def _read_escape(self, parsed: Any) -> Node:
@@ -222,6 +264,8 @@ class _Reader:
         return self._column(parts)
 
     def _read_bracket(self, parsed: Any) -> Node:
+        if parsed.this.sql().lower() == "array" and "array" not in self.schema.names:
+            return operations.sql_function("make_array", [self.read(item) for item in parsed.expressions])
         held, key = self.read(parsed.this), self.read(parsed.expressions[0])
         if is_list(held.type):
             return operations.sql_function("array_element", [held, key])
@@ -297,7 +341,7 @@ class _Reader:
             return Literal(scalar(negated, operand.type))
         if at.is_floating(operand.type):
             return operations.function("negate", [operand])  # 0 - x keeps the sign of NaN
-        return operations.arithmetic("-", Literal(scalar(0)), operand)
+        return arithmetic("-", Literal(scalar(0)), operand)
 
     # Casts, arithmetic and functions
 
@@ -364,9 +408,15 @@ class _Reader:
                 if isinstance(moment, Literal) and (at.is_date(moment.type) or at.is_timestamp(moment.type)):
                     return self._shifted(moment, interval if op == "+" else -interval)
         left, right = self.read(parsed.this), self.read(parsed.expression)
+        if self.official:
+            left, right = as_double(left), as_double(right)
         if op == "/" and at.is_integer(left.type) and at.is_integer(right.type):
             op = "//"
-        return operations.arithmetic(op, left, right)
+        kinds = (left.type, right.type)
+        exact = all(at.is_integer(kind) or at.is_decimal(kind) for kind in kinds)
+        if self.official and op == "/" and exact and any(map(at.is_decimal, kinds)):
+            return decimal_quotient(left, right)
+        return arithmetic(op, left, right)
 
     def _shifted(self, moment: Literal, interval: Interval) -> Node:
         """A constant date or timestamp plus an interval: a timestamp, as in DuckDB."""
@@ -420,11 +470,23 @@ class _Reader:
         if name in _STRING_TESTS and len(nodes) == 2:
             return operations.match(_STRING_TESTS[name], *nodes)
         if ALIASES.get(name, name) == "coalesce" and nodes:
-            return operations.function("coalesce", list(self._alike(nodes)))
+            return operations.sql_function("coalesce", alike(nodes))
+        if self.official and name in _IN_FLOATING_POINT and nodes and at.is_integer(nodes[0].type):
+            nodes[0] = build.cast(nodes[0], pa.float64())
         return operations.sql_function(name, nodes)
 
-    def _alike(self, nodes: list[Node]) -> Iterator[Node]:
-        """The nodes, constants converted to the type of the first that is not constant."""
-        kind = next((node.type for node in nodes if not isinstance(node, Literal)), nodes[0].type)
-        for node in nodes:
-            yield build.cast(node, kind) if isinstance(node, Literal) else node
+
+def _unsigned(nodes: Sequence[Node]) -> list[Node]:
+    """Operands, constants as unsigned 64-bit integers next to these."""
+    if not any(node.type == pa.uint64() for node in nodes):
+        return list(nodes)
+    return [fitted(node, pa.uint64()) or node if at.is_integer(node.type) else node for node in nodes]
+
+
+def _with_escapes(pattern: Node) -> Node:
+    """A pattern in which a backslash at the end is meant literally."""
+    if not isinstance(pattern, Literal) or pattern.is_null or not is_text(pattern.type):
+        return pattern
+    text = pattern.value.as_py()
+    backslashes = len(text) - len(text.rstrip("\\"))
+    return Literal(scalar(text + "\\")) if backslashes % 2 else pattern

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from lance_engine.expr import json_functions, list_functions, text_functions, time_functions
+from lance_engine.expr import json_functions, list_functions, nested, text_functions, time_functions
 
 #: Evaluates a function: arguments are arrays of equal length, or scalars if they are constant.
 OwnFunction = Callable[..., Any]
@@ -20,6 +20,7 @@ KERNELS: Final = {
     "ceil": "ceil",
     "ceiling": "ceil",
     "char_length": "utf8_length",
+    "coalesce": "coalesce",
     "character_length": "utf8_length",
     "cos": "cos",
     "day": "day",
@@ -56,10 +57,13 @@ TRIMMED: Final = {
 #: Our own functions by name, in SQL and in the tree.
 OWN: Final[dict[str, OwnFunction]] = {
     **list_functions.FUNCTIONS,
+    **nested.FUNCTIONS,
     **json_functions.FUNCTIONS,
     **text_functions.FUNCTIONS,
     **time_functions.FUNCTIONS,
 }
+#: The place of the argument that is an array for functions of constants only, if it is not the first.
+VALUES_AT: Final = {"concat_ws": 1, "date_part": 1, "date_trunc": 1}
 #: Aliases of these.
 ALIASES: Final = {
     "array_contains": "array_has",
@@ -69,7 +73,6 @@ ALIASES: Final = {
     "arrays_overlap": "array_has_any",
     "list_has_all": "array_has_all",
     "list_length": "array_length",
-    "cardinality": "array_length",
     "array_extract": "array_element",
     "list_element": "array_element",
     "list_extract": "array_element",

@@ -11,15 +11,12 @@ import pyarrow as pa
 import pyarrow.types as at
 
 from lance_engine.arrow_compute import pc
+from lance_engine.expr.nested import list_ends, order, repeated, same
 from lance_engine.expr.total_order import total_key
+from lance_engine.expr.value_types import is_list, is_nested, value_type
 
 I64Array = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
-
-
-def is_list(kind: pa.DataType) -> bool:
-    """Whether values have items that are counted from 1."""
-    return bool(at.is_list(kind) or at.is_large_list(kind) or at.is_fixed_size_list(kind))
 
 
 class _Items:
@@ -28,14 +25,8 @@ class _Items:
     def __init__(self, lists: pa.Array) -> None:
         if not is_list(lists.type):
             raise pa.ArrowTypeError(f"{lists.type} is not a list")
-        lengths = pc.fill_null(pc.list_value_length(lists), 0)
-        self.lengths: I64Array = lengths.to_numpy(zero_copy_only=False).astype(np.int64)
-        self.values = lists.flatten()
-        if at.is_fixed_size_list(lists.type) and lists.null_count:
-            # Flattening leaves the items of null lists out.
-            self.values = lists.filter(lists.is_valid()).flatten()
-        self.ends: I64Array = np.cumsum(self.lengths)
-        self.starts: I64Array = self.ends - self.lengths
+        self.values, self.starts, self.ends = list_ends(lists)
+        self.lengths: I64Array = self.ends - self.starts
         self.valid = lists.is_valid()
 
     @property
@@ -58,18 +49,15 @@ class _Items:
 
 
 def _equal(values: pa.Array, wanted: pa.Array | pa.Scalar) -> pa.Array:
-    """Equality in which NaN equals NaN of the same bits; null if a side is null."""
-    if values.type != wanted.type and at.is_floating(wanted.type) and at.is_integer(values.type):
-        values = values.cast(wanted.type)
-    elif values.type != wanted.type:
-        wanted = wanted.cast(values.type)
-    if not at.is_floating(values.type):
+    """Equality of the bits of floating-point numbers: -0.0 is not 0.0 here; null if a side is null."""
+    plain = value_type(values.type)
+    if plain != values.type:
+        values = values.cast(plain)
+    if wanted.type != plain:
+        wanted = wanted.cast(plain)
+    if not is_nested(plain) and not at.is_floating(plain):
         return pc.equal(values, wanted)
-    if not isinstance(wanted, pa.Scalar):
-        return pc.equal(total_key(values), total_key(wanted))
-    if not wanted.is_valid or not np.isnan(wanted.as_py()):
-        return pc.equal(values, wanted)
-    return pc.equal(total_key(values), total_key(pa.repeat(wanted, 1))[0])
+    return same(values, repeated(wanted, len(values)))
 
 
 def array_has(lists: pa.Array, wanted: pa.Array | pa.Scalar) -> pa.Array:
@@ -118,26 +106,26 @@ def _folded(lists: pa.Array, wanted: pa.Scalar, join: np.ufunc) -> pa.Array:
 
 
 def _per_row(left: pa.Array, right: pa.Array, test: Callable[[Any, Any], bool]) -> pa.Array:
-    if isinstance(left, pa.Scalar):
-        left = pa.array([left.as_py()] * len(right), left.type)
-    if isinstance(right, pa.Scalar):
-        right = pa.array([right.as_py()] * len(left), right.type)
     if not is_list(left.type) or not is_list(right.type):
         raise pa.ArrowTypeError(f"{left.type} and {right.type} are not both lists")
-    pairs = zip(left.to_pylist(), right.to_pylist(), strict=True)
+    pairs = zip(_with_keys(left).to_pylist(), _with_keys(right).to_pylist(), strict=True)
     return pa.array([None if a is None or b is None else test(a, b) for a, b in pairs], pa.bool_())
 
 
-def list_equal(left: pa.Array, right: pa.Array | pa.Scalar) -> pa.Array:
-    """Whether two lists have the same items in the same order."""
-    return _per_row(left, right, lambda a, b: bool(a == b))
+def _with_keys(lists: pa.Array) -> pa.Array:
+    """Lists of floating-point numbers as lists of whole numbers, which are equal for equal bits."""
+    if not at.is_floating(lists.type.value_type):
+        return lists
+    items = _Items(lists)
+    offsets = pa.array(np.append(0, items.ends), pa.int64())
+    return pa.LargeListArray.from_arrays(offsets, total_key(items.values), mask=lists.is_null())
 
 
 def array_element(lists: pa.Array, position: pa.Array | pa.Scalar) -> pa.Array:
     """The item at a position, from 1, or from -1 at the end; null where none exists."""
     items = _Items(lists)
     if isinstance(position, pa.Scalar):
-        position = pa.repeat(position, len(lists))
+        position = repeated(position, len(lists))
     known = position.is_valid().to_numpy(zero_copy_only=False)
     place = pc.fill_null(position.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
     index = np.where(place > 0, items.starts + place - 1, items.ends + place)
@@ -152,16 +140,29 @@ def array_length(lists: pa.Array) -> pa.Array:
     return pc.list_value_length(lists).cast(pa.int64())
 
 
+def cardinality(lists: pa.Array) -> pa.Array:
+    """The number of items in a list, or of those in the lists that it contains."""
+    if not is_list(lists.type) or not is_list(lists.type.value_type):
+        return array_length(lists)
+    items = _Items(lists)
+    counts = pc.fill_null(cardinality(items.values), 0).to_numpy(zero_copy_only=False)
+    sums = np.append(0, np.cumsum(counts))
+    return pa.array(sums[items.ends] - sums[items.starts], pa.int64(), mask=lists.is_null().to_numpy(False))
+
+
 def empty(lists: pa.Array) -> pa.Array:
     """Whether a list has no items."""
     return pc.equal(array_length(lists), 0)
 
 
 def array_position(lists: pa.Array, wanted: pa.Array | pa.Scalar) -> pa.Array:
-    """The position of the first item that equals a value; null if none exists."""
+    """The position of the first item that equals a value, null items null; null if none exists."""
     items = _Items(lists)
-    each = wanted if isinstance(wanted, pa.Scalar) else wanted.take(pa.array(items.owners))
-    mask = pc.fill_null(_equal(items.values, each), False).to_numpy(zero_copy_only=False)
+    if isinstance(wanted, pa.Scalar) and wanted.is_valid:
+        mask = pc.fill_null(_equal(items.values, wanted), False).to_numpy(zero_copy_only=False)
+    else:
+        each = repeated(wanted, len(lists)).cast(items.values.type).take(pa.array(items.owners))
+        mask = order(items.values, each) == 0
     hits = np.flatnonzero(mask)
     first = np.full(len(lists), -1, dtype=np.int64)
     owners = items.owners[hits]
@@ -193,13 +194,28 @@ def _extreme(greatest: bool) -> Callable[[pa.Array], pa.Array]:
 def make_array(*items: pa.Array | pa.Scalar) -> pa.Array:
     """A list of the values of a row."""
     length = next((len(item) for item in items if not isinstance(item, pa.Scalar)), 1)
-    columns = [pa.repeat(item, length) if isinstance(item, pa.Scalar) else item for item in items]
+    columns = [repeated(item, length) for item in items]
+    if not columns:
+        return pa.array([[]], pa.list_(pa.null()))
     kind = next((column.type for column in columns if not at.is_null(column.type)), pa.null())
-    rows = zip(*(column.cast(kind).to_pylist() for column in columns), strict=True)
-    return pa.array([list(row) for row in rows] if columns else [[]] * length, pa.list_(kind))
+    held = pa.concat_arrays([column.cast(kind) for column in columns])
+    row_by_row = np.arange(len(held)).reshape(len(columns), length).T.ravel()
+    return pa.ListArray.from_arrays(
+        pa.array(np.arange(length + 1) * len(columns), pa.int32()), held.take(pa.array(row_by_row))
+    )
 
 
-FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
+def _of_rows(compute: Callable[..., Any]) -> Callable[..., Any]:
+    """`compute` for a constant list, too, where other arguments have a value for each row."""
+
+    def call(lists: pa.Array | pa.Scalar, *others: pa.Array | pa.Scalar) -> pa.Array:
+        rows = next((len(other) for other in others if not isinstance(other, pa.Scalar)), 1)
+        return compute(repeated(lists, rows), *others)
+
+    return call
+
+
+_OF_LISTS: Final[dict[str, Callable[..., Any]]] = {
     "array_has": array_has,
     "array_has_any": array_has_any,
     "array_has_all": array_has_all,
@@ -207,9 +223,12 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "array_length": array_length,
     "array_position": array_position,
     "array_to_string": array_to_string,
+    "cardinality": cardinality,
     "array_max": _extreme(greatest=True),
     "array_min": _extreme(greatest=False),
     "empty": empty,
-    "list_equal": list_equal,
+}
+FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
+    **{name: _of_rows(compute) for name, compute in _OF_LISTS.items()},
     "make_array": make_array,
 }

@@ -9,13 +9,12 @@ import pyarrow.types as at
 
 from lance_engine.arrow_compute import pc
 from lance_engine.errors import InvalidFilterError
-from lance_engine.expr import build, external, render
-from lance_engine.expr.coerce import round_to
-from lance_engine.expr.functions import KERNELS, OWN, TRIMMED, own_name
-from lance_engine.expr.list_functions import is_list
+from lance_engine.expr import build, external, nested, render
+from lance_engine.expr.alike import alike, comparable, fitted
+from lance_engine.expr.functions import KERNELS, OWN, TRIMMED, VALUES_AT, own_name
 from lance_engine.expr.patterns import matching
-from lance_engine.expr.tree import Arithmetic, Cast, Function, Literal, Node, rebuilt
-from lance_engine.expr.value_types import common_type, decimal_for_integer, decimal_type, is_number, is_text
+from lance_engine.expr.tree import OPPOSITE, Cast, Column, Function, Literal, Node, rebuilt
+from lance_engine.expr.value_types import decimal_type, is_list, is_nested, is_text
 
 
 def match(kind: str, operand: Node, pattern: Node, *, escape: str | None = None) -> Node:
@@ -35,82 +34,18 @@ def match(kind: str, operand: Node, pattern: Node, *, escape: str | None = None)
     return matching(kind, operand, pattern.value.as_py(), escape)
 
 
-def arithmetic(op: str, left: Node, right: Node) -> Node:
-    """``left op right`` for + - * / // %; integers are computed in 64 bits, decimals exactly."""
-    dates = at.is_date(left.type) and op in ("+", "-")
-    if (dates and at.is_integer(right.type)) or (
-        op == "+" and at.is_integer(left.type) and at.is_date(right.type)
-    ):
-        left, right = (left, right) if dates else (right, left)
-        return build.folded(
-            Arithmetic(op, build.cast(left, pa.date32()), build.cast(right, pa.int64()), pa.date32())
-        )
-    if dates and op == "-" and at.is_date(right.type):
-        return build.folded(
-            Arithmetic(op, build.cast(left, pa.date32()), build.cast(right, pa.date32()), pa.int64())
-        )
-    left, right = _arithmetic_operands(op, left, right)
-    try:
-        kind = pc.call_function(_PROBES[op], [pa.array([], left.type), pa.array([], right.type)]).type
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise InvalidFilterError(
-            f"{render.type_name(left.type)} {op} {render.type_name(right.type)} is not supported in a filter",
-            remedy="CAST the operands to DOUBLE"
-            if is_number(left.type)
-            else "Compare the columns with constants",
-        ) from error
-    return build.folded(Arithmetic(op, left, right, kind))
-
-
-_PROBES = {"+": "add", "-": "subtract", "*": "multiply", "/": "divide", "//": "divide", "%": "divide"}
-
-
-def _arithmetic_operands(op: str, left: Node, right: Node) -> tuple[Node, Node]:
-    if not (is_number(left.type) and is_number(right.type)):
-        return left, right
-    if op == "/":
-        return build.cast(left, pa.float64()), build.cast(right, pa.float64())
-    floating = [node.type for node in (left, right) if at.is_floating(node.type)]
-    if floating:
-        kind = max(floating, key=lambda found: int(found.bit_width))
-        kind = pa.float32() if at.is_float16(kind) else kind
-        return _as_floating(left, kind), _as_floating(right, kind)
-    if at.is_integer(left.type) and at.is_integer(right.type):
-        kind = common_type(left.type, right.type) if left.type != right.type else left.type
-        kind = kind if kind == pa.uint64() or at.is_decimal(kind) else pa.int64()
-        return build.cast(left, kind), build.cast(right, kind)
-    if op in ("//", "%"):
-        raise InvalidFilterError(f"{op} is not supported for decimals", remedy="CAST the operands to DOUBLE")
-    sides = [
-        build.cast(node, decimal_for_integer(node.type)) if at.is_integer(node.type) else node
-        for node in (left, right)
-    ]
-    first, second = sides[0].type, sides[1].type
-    if op == "*":
-        precision = first.precision + second.precision + 1
-    else:
-        scale = max(first.scale, second.scale)
-        precision = max(first.precision - first.scale, second.precision - second.scale) + scale + 1
-    if precision > 38:
-        sides = [
-            build.cast(node, decimal_type(76 if at.is_decimal256(node.type) else 39, node.type.scale))
-            for node in sides
-        ]
-    return sides[0], sides[1]
-
-
-def _as_floating(node: Node, kind: pa.DataType) -> Node:
-    if isinstance(node, Literal) and not node.is_null:
-        return Literal(round_to(float(node.value.as_py()), kind))
-    return build.cast(node, kind)
-
-
 def compare(op: str, left: Node, right: Node) -> Node:
-    """``left op right``; lists are equal if they have the same items in the same order."""
-    if op in ("=", "<>") and is_list(left.type) and is_list(right.type):
-        equal = sql_function("list_equal", (left, right))
-        return equal if op == "=" else build.negate(equal)
-    return build.compare(op, left, right)
+    """``left op right``, of lists and structs, too."""
+    if not (is_nested(left.type) and is_nested(right.type)):
+        return build.compare(op, left, right)
+    if op in ("<>", ">", ">="):
+        return build.negate(compare(OPPOSITE[op], left, right))
+    # Constants take the type of a column, as in other comparisons.
+    if isinstance(left, Column):
+        right = fitted(right, left.type) or right
+    elif isinstance(right, Column):
+        left = fitted(left, right.type) or left
+    return _own_function(nested.OPERATORS[op], alike([left, right]))
 
 
 _ROUNDING = ("ceil", "floor", "round")
@@ -122,6 +57,7 @@ def sql_function(name: str, arguments: Sequence[Node]) -> Node:
     """A call of the SQL function `name`."""
     own = own_name(name)
     if own is not None:
+        arguments = comparable(own, arguments)
         if own in _OF_FLOATS and is_list(arguments[0].type) and at.is_floating(arguments[0].type.value_type):
             own = external.PREFIX + own if external.is_provided() else own
         try:
@@ -145,8 +81,16 @@ def sql_function(name: str, arguments: Sequence[Node]) -> Node:
             raise InvalidFilterError(f"{name} needs a constant string of characters", remedy="Write 'xy'")
         options = pc.TrimOptions(characters.value.as_py()).serialize().to_pybytes()
         return function(TRIMMED[kernel], arguments[:1], options)
-    if name in KERNELS or not external.is_provided():
+    if not external.is_provided():
         return function(kernel, arguments)
+    if name in KERNELS:
+        try:
+            return function(kernel, arguments)
+        except InvalidFilterError as error:
+            try:
+                return _own_function(external.PREFIX + name, arguments)
+            except (LookupError, InvalidFilterError):
+                raise error from None
     try:
         return _own_function(external.PREFIX + name, arguments)
     except LookupError:
@@ -169,7 +113,8 @@ def _own_function(name: str, arguments: Sequence[Node]) -> Node:
         for argument in arguments
     ]
     if probes and all(isinstance(probe, pa.Scalar) for probe in probes):
-        probes[0] = pa.array([probes[0].as_py()], probes[0].type)
+        place = VALUES_AT.get(name, 0)
+        probes[place] = pa.repeat(probes[place], 1)
     try:
         kind = compute(*probes).type
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, TypeError) as error:
@@ -187,8 +132,9 @@ def with_official_casts(node: Node) -> Node:
             return found
         kind = found.operand.type
         if at.is_integer(found.target) and (at.is_floating(kind) or at.is_decimal(kind)):
-            return Cast(function("trunc", [found.operand]), found.target, found.lenient)
-        changes = at.is_floating(kind) or at.is_timestamp(kind) or at.is_time(kind)
+            operand = build.cast(found.operand, pa.float32()) if at.is_float16(kind) else found.operand
+            return Cast(function("trunc", [operand]), found.target, found.lenient)
+        changes = at.is_floating(kind) or at.is_timestamp(kind) or at.is_time(kind) or at.is_date64(kind)
         if changes and is_text(found.target) and not found.lenient and external.is_provided():
             return sql_function("arrow_cast", [found.operand, Literal(pa.scalar("Utf8"))])
         return found

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as at
 
-from lance_engine.expr.value_types import MILLISECONDS_PER_DAY, PER_SECOND
+from lance_engine.expr.value_types import MILLISECONDS_PER_DAY, PER_SECOND, is_list
 
 #: pyarrow compute functions that have a name in SQL; the others are rendered by their pyarrow name.
 SQL_FUNCTIONS = {
@@ -32,6 +32,18 @@ SQL_FUNCTIONS = {
     "hour": "hour",
     "minute": "minute",
     "is_nan": "isnan",
+}
+
+#: Functions that are written as operators.
+OPERATORS = {
+    "bit_wise_and": "&",
+    "bit_wise_or": "|",
+    "concatenated": "||",
+    "nested_equal": "=",
+    "nested_less": "<",
+    "nested_less_equal": "<=",
+    "shift_left": "<<",
+    "shift_right": ">>",
 }
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -124,6 +136,11 @@ def literal(value: pa.Scalar) -> str:
         return f"TIME '{_clock(value.value, kind.unit)}'"
     if at.is_duration(kind):
         return _duration(value.value, kind.unit)
+    if is_list(kind):
+        return f"[{', '.join(map(literal, value))}]"
+    if at.is_struct(kind):
+        fields = (f"{string(name)}, {literal(item)}" for name, item in value.items())
+        return f"named_struct({', '.join(fields)})"
     held = value.as_py()
     if isinstance(held, bytes):
         return "CAST('" + "".join(f"\\x{byte:02X}" for byte in held) + "' AS BLOB)"

@@ -49,7 +49,7 @@ def parsed_condition(text: str) -> Any:
             f"The filter is not valid SQL: {str(error).splitlines()[0]}",
             remedy="Close all quotes and comments, and use single quotes for strings",
         ) from error
-    if parsed[0] is None:
+    if not parsed or parsed[0] is None:
         raise InvalidFilterError("The filter is empty", remedy="For all rows, omit it or write true")
     return parsed[0]
 

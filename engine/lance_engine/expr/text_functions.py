@@ -11,7 +11,7 @@ import pyarrow.types as at
 
 from lance_engine.arrow_compute import pc
 from lance_engine.errors import InvalidFilterError
-from lance_engine.expr.total_order import total_key
+from lance_engine.expr.nested import repeated, same
 from lance_engine.expr.value_types import is_bytes, is_text
 
 # An array of pyarrow, or a scalar where the value is constant.
@@ -83,18 +83,11 @@ def strpos(values: Value, wanted: Value) -> pa.Array:
 
 def nullif(values: Value, other: Value) -> pa.Array:
     """The values, or null where they equal the other value."""
-    kind = values.type
-    other = other.cast(kind)
-    if at.is_floating(kind):
-        # The same bits: 0.0 is not -0.0 here, and NaN is itself.
-        sides = (
-            total_key(pa.repeat(side, 1))[0] if isinstance(side, pa.Scalar) else total_key(side)
-            for side in (values, other)
-        )
-        equal = pc.equal(*sides)
-    else:
-        equal = pc.equal(values, other)
-    return pc.if_else(pc.fill_null(equal, False), pa.scalar(None, kind), values)
+    rows = next((len(value) for value in (values, other) if not isinstance(value, pa.Scalar)), 1)
+    values, other = repeated(values, rows), repeated(other, rows)
+    # The same bits of floating-point numbers: 0.0 is not -0.0 here, and NaN is itself.
+    equal = pc.fill_null(same(values, other), False)
+    return pc.if_else(equal, pa.scalar(None, values.type), values)
 
 
 def octet_length(values: Value) -> pa.Array:
@@ -217,8 +210,8 @@ def regexp_count(
 
 
 def sign(values: Value) -> Value:
-    """-1, 0 or 1; NaN of either sign is NaN without one."""
-    found = pc.sign(values)
+    """-1, 0 or 1, in floating point; NaN of either sign is NaN without one."""
+    found = pc.sign(values if at.is_floating(values.type) else values.cast(pa.float64(), safe=False))
     if not at.is_floating(found.type):
         return found
     return pc.if_else(pc.is_nan(values), pa.scalar(float("nan"), found.type), found)
@@ -226,7 +219,7 @@ def sign(values: Value) -> Value:
 
 def power(values: Value, exponent: Value) -> Value:
     """A power, in floating point."""
-    return pc.power(values.cast(pa.float64()), exponent.cast(pa.float64()))
+    return pc.power(values.cast(pa.float64(), safe=False), exponent.cast(pa.float64(), safe=False))
 
 
 def rounded(values: Value, digits: pa.Scalar | None = None) -> Value:

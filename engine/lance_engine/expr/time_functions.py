@@ -74,7 +74,9 @@ def _floor_minute(moments: Value) -> Value:
 
 def _epoch(values: Value) -> Value:
     moments = _moment(values, "s")
-    return pc.divide(moments.cast(pa.int64()).cast(pa.float64()), float(PER_SECOND[moments.type.unit]))
+    return pc.divide(
+        moments.cast(pa.int64()).cast(pa.float64(), safe=False), float(PER_SECOND[moments.type.unit])
+    )
 
 
 _PARTS: Final[dict[str, Callable[[Value], Value]]] = {

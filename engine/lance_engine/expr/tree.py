@@ -309,6 +309,8 @@ class Function(Node):
         return self.arguments
 
     def __str__(self) -> str:
+        if self.name in render.OPERATORS:
+            return f" {render.OPERATORS[self.name]} ".join(map(_operand, self.arguments))
         name = render.SQL_FUNCTIONS.get(self.name, self.name)
         shown = [*map(str, self.arguments)]
         if self.options is not None:
@@ -318,7 +320,8 @@ class Function(Node):
 
 def _operand(node: Node) -> str:
     """The text of `node` as an operand of something that binds tighter than any predicate."""
-    return str(node) if isinstance(node, (Column, Literal, Cast, Function, Arithmetic)) else f"({node})"
+    is_call = isinstance(node, Function) and node.name not in render.OPERATORS
+    return str(node) if is_call or isinstance(node, (Column, Literal, Cast, Arithmetic)) else f"({node})"
 
 
 def rebuilt(node: Node, change: Callable[[Node], Node]) -> Node:

@@ -39,6 +39,16 @@ def is_number(kind: pa.DataType) -> bool:
     return bool(at.is_integer(kind) or at.is_floating(kind) or at.is_decimal(kind))
 
 
+def is_list(kind: pa.DataType) -> bool:
+    """Whether values have items that are counted from 1."""
+    return bool(at.is_list(kind) or at.is_large_list(kind) or at.is_fixed_size_list(kind))
+
+
+def is_nested(kind: pa.DataType) -> bool:
+    """Whether values are lists or structs, which `lance_engine.expr.nested` compares."""
+    return is_list(kind) or bool(at.is_struct(kind))
+
+
 def is_zoned(kind: pa.DataType) -> bool:
     return bool(at.is_timestamp(kind)) and kind.tz is not None
 
@@ -83,8 +93,16 @@ def common_type(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
     """The type in which values of two (value) types are compared; None if they cannot be compared.
 
     A decimal or an integer is compared with a floating point number as that floating point type, as in
-    SQL engines.
+    SQL engines; a timestamp without a time zone is local time where it is compared with one that has a zone.
     """
+    if is_list(left) and is_list(right):
+        item = common_type(value_type(left.value_type), value_type(right.value_type))
+        if item is None or left == right:
+            return None if item is None else left
+        same_size = at.is_fixed_size_list(left) and left.id == right.id and left.list_size == right.list_size
+        return list_type(left, item) if same_size else pa.large_list(item)
+    if at.is_struct(left) and at.is_struct(right):
+        return _common_struct(left, right)
     if left == right:
         return left if is_comparable(left) or at.is_null(left) else None
     if at.is_null(left) or at.is_null(right):
@@ -101,14 +119,30 @@ def common_type(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
         if at.is_timestamp(one) and at.is_date(other):
             return one
         if at.is_timestamp(one) and at.is_timestamp(other):
-            zone = left.tz or right.tz
-            return pa.timestamp(_finer(left.unit, right.unit), tz="UTC" if zone else None)
+            return pa.timestamp(_finer(left.unit, right.unit), left.tz or right.tz)
         if at.is_time(one) and at.is_time(other):
             unit = _finer(left.unit, right.unit)
             return pa.time64(unit) if unit in ("us", "ns") else pa.time32(unit)
         if at.is_duration(one) and at.is_duration(other):
             return pa.duration(_finer(left.unit, right.unit))
     return None
+
+
+def list_type(kind: pa.DataType, item: pa.DataType) -> pa.DataType:
+    """The list type with other items."""
+    if at.is_fixed_size_list(kind):
+        return pa.list_(item, kind.list_size)
+    return pa.large_list(item) if at.is_large_list(kind) else pa.list_(item)
+
+
+def _common_struct(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
+    """Fields in the order of the left side; None unless both have fields of the same names."""
+    names = [field.name for field in left]
+    if len(set(names)) != len(names) or sorted(names) != sorted(field.name for field in right):
+        return None
+    kinds = [common_type(*(value_type(side.field(name).type) for side in (left, right))) for name in names]
+    fields = [pa.field(name, kind) for name, kind in zip(names, kinds, strict=True) if kind is not None]
+    return pa.struct(fields) if len(fields) == len(names) else None
 
 
 def _finer(left: str, right: str) -> str:

@@ -51,7 +51,7 @@ def _parsed_sql(text: str, snapshot: Snapshot) -> Node:
     from lance_engine.expr.operations import with_official_casts
     from lance_engine.expr.total_order import in_total_order
 
-    return in_total_order(with_official_casts(parse_sql(text, _schema(snapshot))))
+    return in_total_order(with_official_casts(parse_sql(text, _schema(snapshot), official=True)))
 
 
 def _schema(snapshot: Snapshot) -> pa.Schema:
