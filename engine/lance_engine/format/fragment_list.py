@@ -63,6 +63,10 @@ class FragmentList(Sequence[Fragment]):
         unknown = np.flatnonzero(self._rows == 0).tolist()
         return not any(self[place].files for place in unknown)
 
+    def all_deletions_counted(self) -> bool:
+        """Whether every fragment with a deletion file records its number of deleted rows."""
+        return bool((self._deleted[(self._flags & _DELETIONS) != 0] > 0).all())
+
     def doubtful_rows(self) -> list[int]:
         """The positions of fragments with more rows than their file sizes make plausible.
 

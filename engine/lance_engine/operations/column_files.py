@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lance_engine.errors import CorruptFileError
-from lance_engine.format.fragment import DataFile, Fragment
+from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
+from lance_engine.format.fragment import LEGACY, DataFile, Fragment
 from lance_engine.operations.changes import removed_on_failure, write_options, write_reported
 from lance_engine.operations.rows import scan
 from lance_engine.progress import Reporter
@@ -33,7 +33,17 @@ class Extended:
 
 
 def numbered_fields(snapshot: Snapshot, fields: pa.Schema) -> Schema:
-    """New fields with the first ids that neither the schema nor a data file uses."""
+    """New fields with the first ids that neither the schema nor a data file uses.
+
+    UnsupportedFeatureError for version 0.1: pylance does not read fields that its files do not have.
+    """
+    if snapshot.manifest.storage_version == LEGACY:
+        raise UnsupportedFeatureError(
+            "Datasets of version 0.1 cannot get new columns, and columns cannot get other types",
+            path=snapshot.uri,
+            column=fields.names[0] if fields.names else None,
+            remedy="Write the rows to a new dataset, or overwrite this one",
+        )
     highest = max((field.id for field in snapshot.schema.walk()), default=-1)
     for fragment in snapshot.fragments:
         for file in fragment.files:

@@ -16,6 +16,7 @@ from lance_engine.io import delete_quietly
 from lance_engine.io.store import Sink, Store
 from lance_engine.progress import Reporter
 from lance_engine.schema_tree import Schema
+from lance_engine.table.features import check_writable
 from lance_engine.table.snapshot import INDICES, Snapshot
 from lance_engine.tasks import Pool
 from lance_engine.write.data_file import DataFileWriter
@@ -88,6 +89,7 @@ class IndexFolder:
 @contextmanager
 def index_folder(snapshot: Snapshot, reporter: Reporter) -> Iterator[IndexFolder]:
     """A folder for the files of a segment; they are removed if writing fails."""
+    check_writable(snapshot.manifest)
     with Pool(2, "lance-encode") as pool:
         folder = IndexFolder(snapshot.store, pool, reporter)
         try:

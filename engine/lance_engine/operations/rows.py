@@ -22,6 +22,7 @@ from lance_engine.scan.plan import FilterPlan, ScanPlan
 from lance_engine.scan.scanner import Scanner
 from lance_engine.scan.splits import ScanSplit
 from lance_engine.table.deletions import deletion_path, of_fragments, write_deletions
+from lance_engine.table.features import check_writable
 from lance_engine.table.rebase import TakenRows
 from lance_engine.table.snapshot import Snapshot
 
@@ -153,6 +154,7 @@ def take_out(snapshot: Snapshot, taken: TakenRows) -> Removal:
 
     Remote files are written concurrently.
     """
+    check_writable(snapshot.manifest)
     # In the order in which any thread writes them.
     written: deque[Fragment] = deque()
 

@@ -314,11 +314,15 @@ class _Attempt:
     def _write(
         self, latest: VersionContent | None, scheme: NamingScheme, restored: VersionContent | None = None
     ) -> Snapshot | None:
-        transaction_file = self._write_transaction_file(latest.manifest if latest else None)
+        unwanted = latest is not None and latest.manifest.writer_feature_flags & NO_TRANSACTION_FILES
+        transaction_file = "" if unwanted else self._transaction.file_name
         version = build_version(
             latest, self._transaction.operation, self._options, transaction_file, restored
         )
         manifest, index_section = version.manifest, version.index_section
+        if transaction_file and not self._wrote_file:
+            self._wrote_file = True
+            self._store.put(f"{TRANSACTIONS}/{transaction_file}", self._content)
         data = serialize_manifest_file(manifest, index_section=index_section, transaction=self._content)
         # From here on, an interruption may come after the version was created.
         self.outcome_unknown = True
@@ -334,15 +338,6 @@ class _Attempt:
             raise
         write_hint(self._store, manifest.version)
         return self._snapshot(manifest, index_section)
-
-    def _write_transaction_file(self, latest: Manifest | None) -> str:
-        """Write the file unless it exists or is not wanted; returns its name, "" if not wanted."""
-        if latest is not None and latest.writer_feature_flags & NO_TRANSACTION_FILES:
-            return ""
-        if not self._wrote_file:
-            self._wrote_file = True
-            self._store.put(f"{TRANSACTIONS}/{self._transaction.file_name}", self._content)
-        return self._transaction.file_name
 
     def _snapshot(self, manifest: Manifest, index_section: bytes | None) -> Snapshot:
         return Snapshot(

@@ -84,13 +84,22 @@ def check_readable(manifest: Manifest) -> None:
 
 
 def check_writable(manifest: Manifest) -> None:
-    """UnsupportedFeatureError with the unsupported features that committing needs."""
+    """UnsupportedFeatureError with the unsupported features that committing needs.
+
+    Changes call it before they write anything.
+    """
     unknown = [bit for bit in _bits(manifest.writer_feature_flags) if not _known(bit).writable]
     if unknown:
         raise UnsupportedFeatureError(
             f"The dataset uses features that this release cannot write: {_names(unknown)}",
             version=manifest.version,
             remedy="The dataset can still be read. To write, use the program that created it",
+        )
+    if manifest.storage_version is None and manifest.fragments:
+        raise UnsupportedFeatureError(
+            "The dataset has data files of several versions, and does not record which one new files have",
+            version=manifest.version,
+            remedy="The dataset can still be read: write its rows to a new dataset",
         )
 
 

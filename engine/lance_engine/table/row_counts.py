@@ -18,7 +18,10 @@ _MOST_IDS: Final = 2**32
 
 
 def with_row_counts(snapshot: Snapshot) -> Snapshot:
-    """The snapshot itself, or one in which every fragment has its number of rows and its own id."""
+    """The snapshot itself, or one in which every fragment has its number of rows and its own id.
+
+    Deleted rows are counted too: pylance refuses some changes after a commit that leaves them uncounted.
+    """
     snapshot = _with_own_ids(snapshot)
     fragments = snapshot.fragments
     # Early writers, which did not record their name, wrote wrong numbers.
@@ -68,11 +71,21 @@ def _is_legacy(snapshot: Snapshot) -> bool:
 
 def _all_rows_known(fragments: Sequence[Fragment]) -> bool:
     if isinstance(fragments, FragmentList):
-        return fragments.all_rows_known()
-    return all(fragment.physical_rows or not fragment.files for fragment in fragments)
+        return fragments.all_rows_known() and fragments.all_deletions_counted()
+    return all(
+        (fragment.physical_rows or not fragment.files) and fragment.num_deleted_rows is not None
+        for fragment in fragments
+    )
 
 
 def _counted(snapshot: Snapshot, fragment: Fragment, *, trusted: bool) -> Fragment:
+    fragment = _with_rows(snapshot, fragment, trusted=trusted)
+    if fragment.num_deleted_rows is None or (fragment.deletion_file is not None and not trusted):
+        return _with_counted_deletions(snapshot, fragment)
+    return fragment
+
+
+def _with_rows(snapshot: Snapshot, fragment: Fragment, *, trusted: bool) -> Fragment:
     legacy = any(file.storage_version == LEGACY for file in fragment.files)
     if not fragment.files or (trusted and fragment.physical_rows and not legacy):
         return fragment
@@ -89,12 +102,21 @@ def _counted(snapshot: Snapshot, fragment: Fragment, *, trusted: bool) -> Fragme
             version=snapshot.version,
             fragment=fragment.id,
         )
-    deletion = fragment.deletion_file
-    if deletion is not None and not trusted:
-        deletion = dataclasses.replace(deletion, num_deleted_rows=None)
-    elif rows == fragment.physical_rows:
+    return fragment if rows == fragment.physical_rows else dataclasses.replace(fragment, physical_rows=rows)
+
+
+def _with_counted_deletions(snapshot: Snapshot, fragment: Fragment) -> Fragment:
+    """The fragment with the number of its deleted rows; None if its deletion file cannot be read."""
+    assert fragment.deletion_file is not None
+    try:
+        found = snapshot.read_deletions(fragment)
+        count = len(found.within) if found.beyond is None else None
+    except (LanceError, OSError):
+        count = None  # reading it will report what is wrong with the file
+    if count == fragment.deletion_file.num_deleted_rows:
         return fragment
-    return dataclasses.replace(fragment, physical_rows=rows, deletion_file=deletion)
+    deletion = dataclasses.replace(fragment.deletion_file, num_deleted_rows=count)
+    return dataclasses.replace(fragment, deletion_file=deletion)
 
 
 def stored_rows(snapshot: Snapshot, fragment: Fragment) -> int | None:

@@ -21,6 +21,7 @@ from lance_engine.io.manifest_names import (
     parse_manifest_name,
 )
 from lance_engine.records import record
+from lance_engine.table.defaults import with_defaults
 from lance_engine.table.features import check_readable
 from lance_engine.table.not_found import dataset_not_found
 from lance_engine.table.row_counts import with_row_counts
@@ -99,13 +100,14 @@ class StoredVersion:
 def read_version(store: Store, path: str, version: int) -> StoredVersion:
     """Read the manifest at `path`; FileNotFoundError if it is missing; errors contain path and version."""
     try:
-        stored = StoredVersion(*parse_manifest_file(store.read(path)))
-        if stored.manifest.version != version:
-            raise CorruptFileError(f"The manifest records version {stored.manifest.version}")
-        check_readable(stored.manifest)
+        manifest, index_section, transaction = parse_manifest_file(store.read(path))
+        if manifest.version != version:
+            raise CorruptFileError(f"The manifest records version {manifest.version}")
+        check_readable(manifest)
+        manifest = with_defaults(manifest, index_section)
     except LanceError as error:
         raise error.at(path=f"{store.uri}/{path}", version=version) from None
-    return stored
+    return StoredVersion(manifest, index_section, transaction)
 
 
 def find_latest(store: Store) -> tuple[int, NamingScheme] | None:

@@ -25,6 +25,7 @@ from lance_engine.schema_tree import Schema
 from lance_engine.table.branches import read_branch
 from lance_engine.table.build import CreateOptions
 from lance_engine.table.commit import commit
+from lance_engine.table.features import check_writable
 from lance_engine.table.refs import branch_store
 from lance_engine.table.snapshot import Snapshot
 from lance_engine.table.versions import find_snapshot
@@ -32,7 +33,7 @@ from lance_engine.write.blob_schema import with_blobs_v2
 from lance_engine.write.check import version_for
 from lance_engine.write.fragments import data_paths, write_fragments
 from lance_engine.write.inputs import open_source
-from lance_engine.write.options import DEFAULT_VERSION, WriteOptions, ZoneMapForm
+from lance_engine.write.options import DEFAULT_VERSION, VERSIONS, WriteOptions, ZoneMapForm
 from lance_engine.write.source import check_compatible
 
 #: Extensions of files in other formats, which are not names for a dataset.
@@ -95,6 +96,8 @@ def write_dataset(
         raise DatasetNotFoundError("No dataset to append to", path=store.uri, remedy='Use mode="create"')
     if current is None:
         check_extension(store.uri)
+    else:
+        check_writable(current.manifest)
     extended = current if mode == "append" else None
     arrow_schema, batches = open_source(data, None if extended is None else extended.schema.to_arrow())
     total_rows = data.num_rows if isinstance(data, pa.Table | pa.RecordBatch) else None
@@ -150,9 +153,20 @@ def storage_version_for(
 ) -> str:
     """The version of new files: `wanted`, that of `extended` (a dataset), or what `schema` needs.
 
-    Files of one dataset share a version.
+    Files of one dataset share a version. UnsupportedFeatureError if this release cannot add files to
+    `extended`; nothing is written before.
     """
-    known = extended.manifest.storage_version if extended is not None else None
+    known = None
+    if extended is not None:
+        check_writable(extended.manifest)
+        known = extended.manifest.storage_version
+        if known not in VERSIONS:
+            raise UnsupportedFeatureError(
+                f"The dataset has files of version {known}: this release cannot add files to it",
+                path=extended.uri,
+                remedy="Rows can be read and deleted. For other changes, write the rows to a new dataset, or "
+                "overwrite this one",
+            )
     if wanted is not None and known is not None and wanted != known:
         raise UnsupportedFeatureError(
             f"The dataset has files of version {known}, but version {wanted} was requested",
