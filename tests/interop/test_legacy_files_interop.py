@@ -141,7 +141,9 @@ def test_what_writes_data_files_is_refused(
     tmp_path: Path, change: Callable[[lance_sql.Dataset], object]
 ) -> None:
     uri = write(tmp_path / "t.lance", TABLE)
-    with pytest.raises(UnsupportedFeatureError, match=r"of version 0\.1(: this release cannot add| cannot get)"):
+    with pytest.raises(
+        UnsupportedFeatureError, match=r"of version 0\.1(: this release cannot add| cannot get)"
+    ):
         change(lance_sql.open(uri))
     assert lance_sql.open(uri).version == 1
 

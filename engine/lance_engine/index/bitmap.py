@@ -1,6 +1,7 @@
 """BITMAP (indices, BITMAP): for each distinct value, the set of rows with it.
 
-``bitmap_page_lookup.lance`` has the columns ``keys``, null first and ascending, and ``bitmaps``.
+``bitmap_page_lookup.lance`` has the columns ``keys``, distinct, null first and ascending, and ``bitmaps``. In
+files of old releases of pylance, keys have no order; pylance 14 sometimes has null at the end.
 """
 
 from __future__ import annotations
@@ -96,7 +97,8 @@ class Bitmap:
         return np.concatenate(found) if found else np.empty(0, dtype=np.uint64)
 
     def entries(self) -> Iterator[pa.RecordBatch]:
-        for key, rows in enumerate(self._bitmaps(np.arange(len(self._keys)))):
+        order = pc.array_sort_indices(sort_key(self._keys), null_placement="at_start").to_numpy()
+        for key, rows in zip(order, self._bitmaps(order), strict=True):
             for ids in ids_in(rows):
                 values = self._keys.take(pa.array(np.full(len(ids), key, dtype=np.int64)))
                 yield pa.RecordBatch.from_arrays([values, pa.array(ids)], [VALUE, ROW])

@@ -106,16 +106,15 @@ def _with_rows(snapshot: Snapshot, fragment: Fragment, *, trusted: bool) -> Frag
 
 
 def _with_counted_deletions(snapshot: Snapshot, fragment: Fragment) -> Fragment:
-    """The fragment with the number of its deleted rows; None if its deletion file cannot be read."""
+    """The fragment with the number of its deleted rows; itself if its deletion file is damaged."""
     assert fragment.deletion_file is not None
     try:
         found = snapshot.read_deletions(fragment)
-        count = len(found.within) if found.beyond is None else None
     except (LanceError, OSError):
-        count = None  # reading it will report what is wrong with the file
-    if count == fragment.deletion_file.num_deleted_rows:
+        return fragment  # reading it will report what is wrong with the file
+    if found.beyond is not None or len(found.within) == fragment.num_deleted_rows:
         return fragment
-    deletion = dataclasses.replace(fragment.deletion_file, num_deleted_rows=count)
+    deletion = dataclasses.replace(fragment.deletion_file, num_deleted_rows=len(found.within))
     return dataclasses.replace(fragment, deletion_file=deletion)
 
 
