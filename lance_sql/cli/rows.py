@@ -71,9 +71,9 @@ def take_command(
     as_json: bool,
     **which: Any,
 ) -> None:
-    """Fetch rows by row id, in the given order.
+    """Fetch rows by row id, the values of the column _rowid, in the given order.
 
-    Row ids are values of the column _rowid, not positions:
+    Row ids are not positions:
     lance-sql query "SELECT _rowid, * FROM 'sales.lance'" shows them.
 
     \b

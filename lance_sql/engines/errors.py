@@ -19,8 +19,8 @@ _PREFIX = re.compile(r"^(?:(?:Binder|Catalog|Parser|Schema|SQL) [Ee]rror|Error d
 _STEPS = re.compile(
     r"^DataFusion error: (?:(?:Optimizer rule '\w+' failed|\w+)\ncaused by\n)+(?:Arrow error: )?"
 )
-#: What Python says where DataFusion combines a NULL with a condition for a dataset.
-_NULL_OPERAND = re.compile(r"unsupported operand type\(s\) for [&|]: .*\bBooleanScalar\b", re.DOTALL)
+#: What Python says where DataFusion combines a NULL with a condition for a dataset; see `unpushed`.
+NULL_OPERAND = re.compile(r"unsupported operand type\(s\) for [&|]: .*\bBooleanScalar\b", re.DOTALL)
 #: DuckDB's message for a result that is read too late.
 _CLOSED = re.compile(r"Connection (?:has )?already (?:been )?closed")
 
@@ -53,10 +53,11 @@ def translated(
     if failure is not None:
         return failure
     text = _STEPS.sub("", str(error).strip())
-    if _NULL_OPERAND.search(text):
+    if NULL_OPERAND.search(text):
         return SqlError(
-            "A comparison with NULL is never true, and the engine cannot combine it with other conditions",
-            remedy="Leave out the comparison, or write IS NULL",
+            "This version of DataFusion cannot combine a comparison with NULL, which is never true, with "
+            "other conditions",
+            remedy="Leave out the comparison, write IS NULL, or install datafusion>=54",
             engine=engine.name,
         )
     if _CLOSED.search(text):

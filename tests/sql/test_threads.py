@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import subprocess
@@ -9,6 +10,7 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -113,6 +115,60 @@ def test_random_statements_on_cursors(numbers, engine, count):
 
         for found in on_threads(work):
             assert all(row == right for row, right in found)
+
+
+#: statements with one column, and its sum: each reads less than the whole table in a way of its own
+SUMS = [
+    ("SELECT x FROM n WHERE k = ?", [3], sum(range(3, COUNT, 7))),
+    ("SELECT x FROM n WHERE k = ?", [5], sum(range(5, COUNT, 7))),
+    ("SELECT count(*) AS x FROM n", None, COUNT),
+    ("SELECT x FROM n LIMIT 30000", None, sum(range(30_000))),
+    ("SELECT a.x FROM n a JOIN n b USING (x) WHERE b.k = 1", None, sum(range(1, COUNT, 7))),
+    ("SELECT x FROM n ORDER BY x DESC LIMIT 3", None, 3 * COUNT - 6),
+    (
+        f"SELECT x FROM n WHERE x IN ({', '.join(map(str, range(0, COUNT, 9)))})",
+        None,
+        sum(range(0, COUNT, 9)),
+    ),
+]
+
+
+def test_streams_that_take_turns(numbers, engine):
+    with lance_sql.connect(numbers, engine=engine) as connection:
+        for pair in itertools.product(SUMS, SUMS):
+            streams = [iter(connection.sql(text, params)) for text, params, _ in pair]
+            sums = [0] * len(pair)
+            for batches in itertools.zip_longest(*streams):
+                for number, batch in enumerate(batches):
+                    sums[number] += sum(batch.column(0).to_pylist()) if batch else 0
+            assert sums == [right for _, _, right in pair], pair
+
+
+def test_statements_between_the_batches_of_a_stream(numbers, engine):
+    with lance_sql.connect(numbers, engine=engine) as connection:
+        for (text, params, right), (other, values, wanted) in itertools.pairwise([*SUMS, *SUMS[::-1]]):
+            total = 0
+            for batch in connection.sql(text, params):
+                total += sum(batch.column(0).to_pylist())
+                found = connection.sql(other, values).arrow()
+                assert sum(found.column(0).to_pylist()) == wanted, (text, other)
+            assert total == right, (text, other)
+
+
+def test_one_dataset_object_in_connections_of_others(numbers):
+    dataset = lance_sql.open(numbers / "n.lance")
+
+    def work(number):
+        chosen = random.Random(number)
+        n = dataset
+        with duckdb.connect() as connection:
+            for _ in range(6):
+                text, params, right = chosen.choice(SUMS)
+                rows = connection.execute(text, params or []).fetchall()
+                assert sum(row[0] for row in rows) == right, text
+        return n.version
+
+    assert len(on_threads(work)) == THREADS
 
 
 @pytest.mark.parametrize("count", [20, pytest.param(300, marks=pytest.mark.slow)])

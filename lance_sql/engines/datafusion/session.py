@@ -34,6 +34,7 @@ from lance_sql.engines.datafusion.materialize import (
 from lance_sql.engines.datafusion.planning import Planning
 from lance_sql.engines.datafusion.settings import nulls_are_last, session_config
 from lance_sql.engines.datafusion.table import DataFusionTable, as_dataset, replace, target_partitions
+from lance_sql.engines.datafusion.unpushed import combines_null, explains_error, unpushed
 from lance_sql.engines.interrupt import Interruptible
 from lance_sql.engines.parts import Parts
 from lance_sql.engines.statement_run import Runs, StatementRun
@@ -144,16 +145,22 @@ class DataFusionEngine(TableSession[DataFusionTable]):
     def query(self, text: str, params: Parameters) -> DataFusionQuery:
         known = dict(self._tables)
 
-        def improved(planned: Planned) -> Any:
+        def again(plan: Callable[[], Any]) -> Any:
             with self.lock:
                 if any(self._tables.get(name) is not table for name, table in known.items()):
                     return None  # a name has been redefined since: only the plan has the old meaning
-                return self._improved(text, params, lambda: planned)
+                return plan()
+
+        def improved(planned: Planned) -> Any:
+            return again(lambda: self._improved(text, params, lambda: planned))
+
+        def tested_by_engine() -> Any:
+            return again(lambda: self._unpushed(text, params))
 
         if not text.strip():
-            return DataFusionQuery(self, None, improved)
+            return DataFusionQuery(self, None, improved, tested_by_engine)
         with self.running(self.begin()), self.lock:
-            return DataFusionQuery(self, Planned(self._plan(text, params)), improved)
+            return DataFusionQuery(self, Planned(self._plan(text, params)), improved, tested_by_engine)
 
     def _plan(self, text: str, params: Parameters) -> Any:
         _refuse_positional_joins(text)
@@ -161,7 +168,21 @@ class DataFusionEngine(TableSession[DataFusionTable]):
             _refuse_files(text)
         # Not on the main thread: DataFusion panics if a signal interrupts a Python call.
         run = self._runs.current or self.begin()
-        return self.call(run, lambda: self.context.sql(text, param_values=_named(params)))
+        try:
+            return self.call(run, lambda: self.context.sql(text, param_values=_named(params)))
+        except Exception as error:  # of statements that run when they are planned
+            frame = self._unpushed(text, params) if combines_null(error) else None
+            if frame is None:
+                raise
+            return frame
+
+    def _unpushed(self, text: str, params: Parameters) -> Any:
+        """The statement planned without conditions of scans; None if DataFusion cannot."""
+        context = unpushed(self.context)
+        if context is None:
+            return None
+        run = self._runs.current or self.begin()
+        return self.call(run, lambda: context.sql(text, param_values=_named(params)))
 
     def _improved(
         self, text: str, params: Parameters, planned: Callable[[], Planned], prefix: str = ""
@@ -213,14 +234,18 @@ class DataFusionEngine(TableSession[DataFusionTable]):
         with self.running(run):
             with self._planning.noted() as planned:
                 plan = self._plan("EXPLAIN " + text, params).to_arrow_table()
+                frame = self._unpushed("EXPLAIN " + text, params) if explains_error(plan) else None
+                is_unpushed = frame is not None
+                plan = frame.to_arrow_table() if frame is not None else plan
             residual = _residual_filters(plan.column(1)[0].as_py())
             query = cache(lambda: Planned(self._plan(text, params)))
             with self.lock:
-                sides = self._small_sides(text, query)
+                sides = [] if is_unpushed else self._small_sides(text, query)
             ahead = {side.name for side in sides}
             if analyze:
-                frame = self._improved(text, params, query, "EXPLAIN ANALYZE ")
-                plan = (frame or self._plan("EXPLAIN ANALYZE " + text, params)).to_arrow_table()
+                again = self._unpushed if is_unpushed else self._plan
+                frame = None if is_unpushed else self._improved(text, params, query, "EXPLAIN ANALYZE ")
+                plan = (frame or again("EXPLAIN ANALYZE " + text, params)).to_arrow_table()
         scans = []
         for name, table in self._tables.items():
             for columns, predicate in planned.get(table, ()):
@@ -297,15 +322,21 @@ def _named(params: Parameters) -> dict[str, Any] | None:
 class DataFusionQuery:
     """A planned query, None for a text without a statement.
 
-    `improved` plans it again just before it runs, when the planner has more information; None if it cannot.
+    `improved` plans it again just before it runs, when the planner has more information, and `unpushed` if
+    scans cannot have its conditions; None if they cannot.
     """
 
     def __init__(
-        self, engine: DataFusionEngine, planned: Planned | None, improved: Callable[[Planned], Any]
+        self,
+        engine: DataFusionEngine,
+        planned: Planned | None,
+        improved: Callable[[Planned], Any],
+        unpushed: Callable[[], Any],
     ) -> None:
         self._engine = engine
         self._planned = planned
         self._improved = improved
+        self._unpushed = unpushed
 
     def schema(self) -> pa.Schema:
         return pa.schema([]) if self._planned is None else self._planned.frame.schema()
@@ -322,7 +353,9 @@ class DataFusionQuery:
         if planned is None:
             return pa.table({})
         with self._engine.running(run):
-            return self._engine.call(run, lambda: self._ready(planned, run).to_arrow_table())
+            return self._engine.call(
+                run, lambda: self._executed(planned, run, lambda frame: frame.to_arrow_table())
+            )
 
     def kinds(self) -> Sequence[Any]:
         return ()
@@ -333,10 +366,13 @@ class DataFusionQuery:
         planned = self._planned
         if planned is None:
             return pa.schema([]), iter(())
-        with self._engine.running(run):
-            frame = self._engine.call(run, lambda: self._ready(planned, run))
+
+        def begun(frame: Any) -> tuple[Any, Any]:
             with self._engine.elsewhere(run):
-                batches = frame.execute_stream()
+                return frame, frame.execute_stream()
+
+        with self._engine.running(run):
+            frame, batches = self._executed(planned, run, begun)
             return frame.schema(), self._batches(batches, run)
 
     def _batches(self, batches: Any, run: StatementRun) -> Iterator[pa.RecordBatch]:
@@ -346,6 +382,16 @@ class DataFusionQuery:
                 yield batch.to_pyarrow()
         except Exception as error:
             raise self._engine.translate(error, run) from None
+
+    def _executed(self, planned: Planned, run: StatementRun, execute: Callable[[Any], T]) -> T:
+        """The result of `execute`, which plans the scans of a frame."""
+        try:
+            return execute(self._engine.call(run, lambda: self._ready(planned, run)))
+        except Exception as error:
+            frame = self._unpushed() if combines_null(error) else None
+            if frame is None:
+                raise
+            return execute(frame)
 
     def _ready(self, planned: Planned, run: StatementRun) -> Any:
         run.has_one_scan = len(planned.scans) == 1
