@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lance_engine.errors import DatasetNotFoundError, LanceError
-from lance_engine.legible import legible
+from lance_engine.legible import legible, without_secrets
 
 
 class SqlError(LanceError, ValueError):
@@ -13,6 +13,11 @@ class SqlError(LanceError, ValueError):
     """
 
     pointer = ""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        # The marker would be below another position where credentials are left out.
+        is_changed = name == "pointer" and without_secrets(str(value)) != value
+        super().__setattr__(name, "" if is_changed else value)
 
     def __str__(self) -> str:
         text = super().__str__()

@@ -9,28 +9,34 @@ from __future__ import annotations
 from collections.abc import Callable
 from types import TracebackType
 
-from lance_engine.legible import legible, legible_line, without_secrets
+from lance_engine.legible import hidden, legible, legible_line, without_secrets
 
 
 class LanceError(Exception):
     """Base class of all deliberate errors of the library.
 
     `place` describes where the problem is, with keywords such as ``path``, ``version``, ``fragment``,
-    ``column``, ``page`` and ``encoding``; `remedy` is what the user can do about it.
+    ``column``, ``page`` and ``encoding``; `remedy` is what the user can do about it. Credentials, as in URIs
+    with a password or a signature, are removed from all of these, and from notes, where they are set.
     """
 
     def __init__(self, message: str, *, remedy: str = "", **place: object) -> None:
-        self.message = message = without_secrets(message)
+        self.message = message
         self.remedy = remedy
-        self.place = {key: value for key, value in place.items() if value is not None}
-        super().__init__(message)
+        self.place: dict[str, object] = {}
+        self.at(**place)
+        super().__init__(self.message)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        super().__setattr__(name, without_secrets(value) if isinstance(value, str) else value)
+
+    def add_note(self, note: str, /) -> None:
+        super().add_note(without_secrets(note))
 
     def __str__(self) -> str:
         text = self.message
         if self.place:
-            places = (
-                f"{key}: {legible_line(without_secrets(str(value)))}" for key, value in self.place.items()
-            )
+            places = (f"{key}: {legible_line(str(value))}" for key, value in self.place.items())
             text += f" [{', '.join(places)}]"
         if self.remedy:
             text += f". {self.remedy}"
@@ -57,7 +63,7 @@ class LanceError(Exception):
         """Add what an outer layer knows about the place; existing keywords are kept."""
         for key, value in place.items():
             if value is not None:
-                self.place.setdefault(key, value)
+                self.place.setdefault(key, hidden(value))
         return self
 
 

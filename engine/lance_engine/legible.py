@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Final
 
 # C0 except tabs and ends of lines, C1, separators of lines, halves of characters, what changes the
@@ -24,21 +25,57 @@ def legible_line(text: str) -> str:
 
 
 def without_secrets(text: str) -> str:
-    """`text` without the users and passwords, and without the signatures, of the URIs in it."""
-    if "://" not in text:
+    """`text` without credentials: those in URIs, and values of settings that are named like credentials."""
+    if _MAYBE.search(text) is None:
         return text
-    text = _USER.sub(r"\1", _PASSWORD.sub(r"\1", text))
-    return _PARAMETER.sub(r"\1...", text)
+    for pattern, shown in _HIDDEN:
+        text = pattern.sub(shown, text)
+    return text
 
 
-# Azure names a container before the @, so only a colon shows that there is a password.
-_PASSWORD: Final = re.compile(r"(\b[a-zA-Z][\w+.-]*://)[^/\s@?#]*:[^/\s@]*@")
-_USER: Final = re.compile(
-    r"(\b(?:https?|s?ftps?|ssh|smb|webdavs?|webhdfs|hdfs|s3a?|gs|gcs|git)://)[^/\s@?#]*@", re.I
+def hidden(value: object) -> object:
+    """`value` without credentials: text, mappings, lists and whatever shows them as text."""
+    if isinstance(value, str):
+        return without_secrets(value)
+    if value is None or isinstance(value, (bool, int, float)):
+        return value
+    if isinstance(value, Mapping):
+        return {
+            name: "..." if _NAME.search(str(name)) and isinstance(held, str) else hidden(held)
+            for name, held in value.items()
+        }
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(hidden, value)) if type(value) in (list, tuple) else value
+    shown = str(value)
+    return value if without_secrets(shown) == shown else without_secrets(shown)
+
+
+#: Parts of the names of credentials.
+_WORDS: Final = (
+    r"sig(?:nature)?(?![a-z])|token|secret|passw|pwd|credential|authorization|access_?key|account_?key|api_?key|"
+    r"private_?key|sas_?key|connection_?string|key_id"
 )
-_PARAMETER: Final = re.compile(
-    r"""([?&][\w.-]*(?:sig|token|secret|passw|key|credential|auth)[\w.-]*=)[^&\s\]'"]+""", re.I
-)
+_NAME: Final = re.compile(_WORDS, re.I)
+_MAYBE: Final = re.compile(rf"://|bearer|{_WORDS}", re.I)
+_SETTING: Final = rf"""([\w.-]*(?:{_WORDS})[\w.-]*"""
+#: What is hidden, and what is shown instead.
+_HIDDEN: Final = [
+    (re.compile(pattern, re.I | re.M), shown)
+    for pattern, shown in (
+        # The user and password of a URI. Azure names a container before the @, so only a colon shows that
+        # there is a password, which may hold slashes; a port does not.
+        (r"""(\b[a-z][\w+.-]*://)[^/\s@?#:]*:(?!\d+/)[^\s@'"]*@""", r"\1"),
+        (r"(\b(?:https?|s?ftps?|ssh|smb|webdavs?|webhdfs|hdfs|s3a?|gs|gcs|git)://)[^/\s@?#]*@", r"\1"),
+        # A parameter of a URI.
+        (r"""([?&][\w.-]*(?:sig|token|secret|passw|key|credential|auth)[\w.-]*=)[^&\s\]'"]+""", r"\1..."),
+        # name=value as in connection strings, name: 'value' as in dictionaries.
+        (rf"""{_SETTING}=)[^\s&;,'")\]]+""", r"\1..."),
+        (rf"""{_SETTING}["']?\s*(?:=>|[:=])\s*)(?:'(?:[^']|'')*'?|"[^"]*"?)""", r"\1'...'"),
+        # An option of CREATE SECRET.
+        (rf"""((?:^|[(,])\s*[\w.-]*(?:{_WORDS})[\w.-]*\s+)(?:'(?:[^']|'')*'?|"[^"]*"?)""", r"\1'...'"),
+        (r"\b((?:bearer|authorization\W{1,4}basic)\s+)[\w+/=.~-]{6,}", r"\1..."),
+    )
+]
 
 
 def _escaped(match: re.Match[str]) -> str:

@@ -38,6 +38,8 @@ _CANDIDATES = "\tCandidate functions:"
 _PARSER_ERROR = re.compile(r'^ParserError\("(.*)"\)$', re.DOTALL)
 #: How they report the end of the text.
 _AT_THE_END = "found: EOF"
+_CREDENTIALS = re.compile(r"\bcreate\b[\w\s]*\bsecret\b", re.IGNORECASE)
+_STRING = re.compile(r"'((?:[^']|'')+)'?")
 _PLACE = re.compile(r" at Line: (\d+), Column: (\d+)")
 
 
@@ -100,8 +102,14 @@ def _near_column(message: str, tables: Iterable[EngineTable]) -> str | None:
 def point(error: SqlError, statement: str) -> None:
     """Add the position in `statement` from the message of `error`, as in DataFusion's errors.
 
-    Positions in generated statements are left out, because the author did not write them.
+    Positions in generated statements are left out, because the author did not write them, and those in
+    statements with credentials.
     """
+    if _CREDENTIALS.search(statement):
+        error.pointer = ""
+        for text in filter(None, _STRING.findall(statement)):
+            error.message = error.message.replace(text, "...")
+        return
     if error.pointer:
         shown = error.pointer.split("\n")[0].partition(": ")[2].strip()
         if shown.removeprefix("...").removesuffix("...") not in statement:
