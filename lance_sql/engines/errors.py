@@ -59,7 +59,7 @@ def translated(
         return SqlError(
             "This version of DataFusion cannot combine a comparison with NULL, which is never true, with "
             "other conditions",
-            remedy="Leave out the comparison, write IS NULL, or install datafusion>=54",
+            remedy="Leave out the comparison, or write IS NULL",
             engine=engine.name,
         )
     if _CLOSED.search(text):

@@ -93,12 +93,15 @@ def expected(query: str) -> list[str]:
     return rows(context.sql(query).to_arrow_table())
 
 
-@pytest.fixture(params=["duckdb", "datafusion", "installed"])
+@pytest.fixture(params=["duckdb", "datafusion", "installed", "registered"])
 def run(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[..., pa.Table]]:
     lance_sql.write(TABLE, tmp_path / "t.lance", max_rows_per_file=2)
-    if request.param == "installed":
+    if request.param in ("installed", "registered"):
         context = datafusion.SessionContext()
-        lance_sql.datafusion.install(context, tmp_path)
+        if request.param == "installed":
+            lance_sql.datafusion.install(context, tmp_path)
+        else:
+            lance_sql.datafusion.register(context, "t", lance_sql.open(tmp_path / "t.lance"))
         yield lambda query, **options: context.sql(query, **options).to_arrow_table()
         return
     with lance_sql.connect(tmp_path, engine=request.param) as session:
@@ -141,7 +144,7 @@ def test_versions_of_datafusion_without_such_plans(tmp_path: Path, monkeypatch: 
     lance_sql.write(TABLE, tmp_path / "t.lance")
     with lance_sql.connect(tmp_path, engine="datafusion") as session:
         query: Any = "SELECT x FROM t WHERE x IN (NULL, 1)"
-        with pytest.raises(SqlError, match=r"comparison with NULL.*datafusion>=54"):
+        with pytest.raises(SqlError, match="comparison with NULL"):
             session.sql(query).fetchall()
         with pytest.raises(SqlError, match="comparison with NULL"):
             list(session.sql(query))

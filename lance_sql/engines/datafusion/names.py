@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import os
 import weakref
 from collections.abc import Mapping, Sequence
@@ -22,13 +21,13 @@ from lance_sql.catalog.prepared import PreparedStatements
 from lance_sql.engines.base import EngineData, Parameters
 from lance_sql.engines.datafusion.settings import nulls_are_last
 from lance_sql.engines.datafusion.table import DataFusionTable, as_dataset, replace, target_partitions
-from lance_sql.engines.datafusion.unpushed import combines_null, unpushed
+from lance_sql.engines.datafusion.unpushed import planning_again
 from lance_sql.engines.statement_run import Runs
 from lance_sql.engines.table import EngineTable
 from lance_sql.searches.installed import InstalledSearches, explained_rows
 from lance_sql.text.reference import NEWEST, Reference, VersionChoice, moment
 from lance_sql.text.statement import Statement
-from lance_sql.text.tokens import quote, spellings, tokenize
+from lance_sql.text.tokens import quote, spellings
 
 if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
@@ -179,16 +178,6 @@ def _lance_metadata(catalog: Catalog, path: Any, name: Any) -> Table:
     return Table(as_dataset(metadata_table(dataset, name.python_value().as_py())))
 
 
-def _may_combine_null(text: str, params: Mapping[str, Any] | None) -> bool:
-    """Whether a query has a NULL that may become part of a condition; a cheap test."""
-    words = [token.upper for token in tokenize(text) if token.kind == "word"]
-    if words[:1] not in (["SELECT"], ["WITH"]):
-        return False
-    return any(value is None for value in (params or {}).values()) or any(
-        word == "NULL" and before not in ("IS", "NOT") for before, word in itertools.pairwise(words)
-    )
-
-
 class _Names:
     """The names of a context, which may be garbage-collected."""
 
@@ -220,7 +209,7 @@ class _Names:
 
 def _bind_statements(context: SessionContext, catalog: Catalog) -> None:
     """Register the names of each statement of `context` before it is planned."""
-    names, this = _Names(context), weakref.ref(context)
+    names, this, planned = _Names(context), weakref.ref(context), planning_again(context)
     binding = Binding(names, catalog)
 
     def run(text: str, params: Parameters) -> pa.Table:
@@ -232,19 +221,6 @@ def _bind_statements(context: SessionContext, catalog: Catalog) -> None:
 
     searches = InstalledSearches(catalog, names, run, last)
     prepared = PreparedStatements(binding, lambda text: SessionContext.sql(this(), text), folds_names=True)
-
-    def planned(text: str, *arguments: Any, **options: Any) -> Any:
-        try:
-            found = SessionContext.sql(this(), text, *arguments, **options)
-            if _may_combine_null(text, options.get("param_values")):
-                found.execution_plan()
-        except Exception as error:
-            context = this()
-            copy = None if context is None or not combines_null(error) else unpushed(context)
-            if copy is None:
-                raise
-            return copy.sql(text, *arguments, **options)
-        return found
 
     @functools.wraps(SessionContext.sql)
     def sql(query: str, *arguments: Any, **options: Any) -> Any:

@@ -18,6 +18,7 @@ from datafusion import SessionContext, Table
 from lance_engine.errors import LanceError
 
 from lance_sql.engines.datafusion.planning import PlannedScan, Planning
+from lance_sql.engines.datafusion.unpushed import planning_again
 from lance_sql.engines.partitions import TableScanner, as_expression
 from lance_sql.engines.plain_dataset import PlainDataset
 from lance_sql.engines.statement_run import Runs
@@ -74,6 +75,8 @@ def register(
     known = EngineTable(dataset, name, system_columns, total_order=True)
     table = DataFusionTable(known, target_partitions(context))
     replace(context, name, table)
+    if "sql" not in vars(context):  # that of `install` does this, too
+        context.sql = planning_again(context)
     return table
 
 

@@ -7,13 +7,19 @@ scalar with an expression, which pyarrow does not have. DataFusion only finds ou
 
 from __future__ import annotations
 
+import functools
+import itertools
+import weakref
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from datafusion import SessionContext
+
 from lance_sql.engines.errors import NULL_OPERAND
+from lance_sql.text.tokens import tokenize
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from datafusion import SessionContext
 
 #: The rule that passes conditions to scans.
 _RULE: Final = "push_down_filter"
@@ -30,11 +36,42 @@ def explains_error(plan: pa.Table) -> bool:
 
 
 def unpushed(context: SessionContext) -> Any:
-    """A context with the tables, functions and settings of `context`, whose plans test all conditions
-    themselves; None if this version of DataFusion has no such contexts."""
-    if not hasattr(context, "remove_optimizer_rule"):
-        return None
+    """A context with the tables, functions and settings of `context`, whose scans get no conditions.
+
+    None if this version of DataFusion has no rule of this name.
+    """
     # The method with which a context can be copied. The copy also reads files by path, but it only gets
     # statements that the original context has planned, up to their scans.
     copy = context.enable_url_table()
     return copy if copy.remove_optimizer_rule(_RULE) else None
+
+
+def planning_again(context: SessionContext) -> Callable[..., Any]:
+    """``context.sql`` of a user's context, which plans such statements again; it keeps no reference to it."""
+    this = weakref.ref(context)
+
+    @functools.wraps(SessionContext.sql)
+    def sql(query: str, *arguments: Any, **options: Any) -> Any:
+        context = this()
+        try:
+            found = SessionContext.sql(context, query, *arguments, **options)
+            if _may_combine_null(query, options.get("param_values")):
+                found.execution_plan()
+        except Exception as error:
+            copy = None if context is None or not combines_null(error) else unpushed(context)
+            if copy is None:
+                raise
+            return copy.sql(query, *arguments, **options)
+        return found
+
+    return sql
+
+
+def _may_combine_null(text: str, params: Mapping[str, Any] | None) -> bool:
+    """Whether a query has a NULL that may become part of a condition; a cheap test."""
+    words = [token.upper for token in tokenize(text) if token.kind == "word"]
+    if words[:1] not in (["SELECT"], ["WITH"]):
+        return False
+    return any(value is None for value in (params or {}).values()) or any(
+        word == "NULL" and before not in ("IS", "NOT") for before, word in itertools.pairwise(words)
+    )
