@@ -49,10 +49,12 @@ def over_parquet(engine: str, folder: Path, tables: list[str]) -> Query:
     return lambda text: connection.sql(text).to_arrow_table()
 
 
-def over_lance(engine: str, folder: Path) -> Query:
-    """Queries over the datasets of a folder, in a session."""
+def over_lance(engine: str, folder: Path, before: str | None = None) -> Query:
+    """Queries over the datasets of a folder, in a session in which the statement `before` ran."""
     own = _context() if engine == "datafusion" else None
     connection = lance_sql.connect(folder) if own is None else lance_sql.connect(folder, datafusion=own)
+    if before is not None:
+        connection.sql(before)
     return lambda text: connection.sql(text).arrow()
 
 

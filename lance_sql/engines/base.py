@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from lance_sql.engines.parts import Parts
     from lance_sql.pushdown.settings import Pushdowns
+    from lance_sql.syntax.scopes import Names
 
 Parameters = Sequence[Any] | Mapping[str, Any] | None
 
@@ -150,6 +151,12 @@ class Engine(Protocol):
 
     def describing(self, text: str) -> pa.Table:
         """The rows of a query of the engine's own metadata."""
+
+    def matching_names(self) -> Names | None:
+        """Which names in statements are the same; None if names in quotation marks may be strings."""
+
+    def orders_descending(self) -> bool:
+        """Whether greater values come first in an ORDER BY without ASC or DESC."""
 
     def nulls_are_last(self, descending: bool) -> bool:
         """Whether nulls come last in an ORDER BY without NULLS FIRST or NULLS LAST."""

@@ -21,8 +21,7 @@ from lance_engine.scan.plan import FilterPlan
 from lance_engine.scan.stream import ScanStream
 
 from lance_sql.engines import key_conditions
-from lance_sql.engines.key_conditions import KeyConditions
-from lance_sql.text.joins import KeyPath
+from lance_sql.engines.key_conditions import KeyConditions, KeyPath
 
 if TYPE_CHECKING:
     import numpy as np

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from lance_engine.dataset import DatasetVersion
 
-    from lance_sql.text.joins import KeyPath
-
 #: Maximum number of keys that are looked up in an index.
 _MOST_LOOKED_UP: Final = 10_000
 #: Maximum number of keys per row of the receiver for remote files, whose rows are not sampled.
@@ -35,6 +33,18 @@ MOST_PASSING_SHARE_FILTERED: Final = 1 / 12
 _SAMPLED_PLACES: Final = 8
 #: Maximum number of keys that are kept with their condition, for each path.
 _MOST_KEPT: Final = 10_000
+
+
+class KeyPath(NamedTuple):
+    """Rows of `receiver` only matter if their `column` is the `key` of a row of `giver` that matters.
+
+    If `giver` occurs several times, that is a row which matters to any of them.
+    """
+
+    giver: str
+    key: str
+    receiver: str
+    column: str
 
 
 class _Known(NamedTuple):

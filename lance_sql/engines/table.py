@@ -12,7 +12,7 @@ from lance_engine.owned import OwnedValues
 from lance_engine.recent import Recent
 from lance_engine.scan.system import SYSTEM_FIELDS
 
-from lance_sql.engines.parts import Parts, added_columns
+from lance_sql.engines.parts import Parts
 from lance_sql.engines.table_scan import TableScan
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class EngineTable:
         fields = list(own)
         fields += [SYSTEM_FIELDS[column] for column in self.system_columns]
         #: columns that have what stands for strings of others, by name; filters cannot refer to them
-        self.added = {} if parts is None else added_columns(dataset.snapshot, parts)
+        self.added = {} if parts is None else {column.name: column for column in parts.coded}
         if declare is not None:
             fields = [field.with_type(declare(field.type)) for field in fields]
         added = [column.to_arrow() for column in self.added.values()]

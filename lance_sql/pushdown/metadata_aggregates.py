@@ -1,89 +1,193 @@
-"""Statements that metadata answers, and their answers, kept for texts that run again."""
+"""Aggregates of a whole table from metadata: ``SELECT min(x), max(x), count(*) FROM 'x.lance'``.
+
+Only columns with the same order in every engine have one: no floats, because engines treat NaN and zeros
+differently. The engine determines names and types of the result.
+"""
 
 from __future__ import annotations
 
-import weakref
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pyarrow as pa
 import pyarrow.types as at
-from lance_engine.recent import Recent
 
 from lance_sql.engines.finished import Finished
-from lance_sql.pushdown.whole_table import MetadataQuery, named_columns, whole_table_aggregates
+from lance_sql.pushdown.rule import Asked
+from lance_sql.syntax.scopes import BoundQuery
+from lance_sql.syntax.shapes import plain_select
+from lance_sql.types.python_values import is_alike
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from lance_engine.dataset import DatasetVersion
+    from lance_engine.scan.extremes import Extremes
 
-    from lance_sql.catalog.binding import Bound
-    from lance_sql.catalog.catalog import Catalog
-    from lance_sql.engines.base import Engine, Parameters, Query
-    from lance_sql.text.statement import Statement
-
-#: Number of texts whose answers are kept.
-_KEPT_TEXTS: Final = 64
+    from lance_sql.engines.base import Engine, Query
+    from lance_sql.engines.statement_run import StatementRun
+    from lance_sql.pushdown.statement_plan import StatementPlan
 
 
-class _Kept(NamedTuple):
-    """An answer from a version of a dataset, and the state of the engine that gave it names and types."""
+class Aggregate(NamedTuple):
+    """``count(*)``, or ``min`` or ``max`` of `column`."""
 
-    dataset: weakref.ref[DatasetVersion]
-    state: object
-    rows: pa.Table
+    function: str
+    column: str | None
+
+    def __str__(self) -> str:
+        return f"{self.function}({self.column or '*'})"
 
 
-class MetadataAnswers:
-    """The answers of one session, to statements over the datasets of `catalog`."""
+class Aggregates(NamedTuple):
+    """The aggregates of a dataset that a statement selects."""
 
-    def __init__(self, catalog: Catalog, engine: Engine) -> None:
-        self._catalog = catalog
-        self._engine = engine
-        self._kept: Recent[str, _Kept] = Recent(_KEPT_TEXTS)
+    table: str
+    values: tuple[Aggregate, ...]
 
-    @property
-    def _allows(self) -> bool:
-        return self._engine.pushdowns.allow("metadata_aggregates")
 
-    def known(self, statement: Statement, bound: Bound, parameters: Parameters) -> Finished | None:
-        """The answer to `statement` that was given before; None if it has to be planned."""
-        # In a transaction, an engine may refuse all statements after an error.
-        if parameters or self._catalog.transaction is not None or not self._allows:
+def whole_table_aggregates(query: BoundQuery) -> Aggregates | None:
+    """The aggregates of a statement that only selects these, over all rows of a dataset; None for others."""
+    from sqlglot import exp
+
+    found = plain_select(query)
+    if found is None:
+        return None
+    values = []
+    for item in found.select.expressions:
+        call: Any = item.unalias()
+        function = {exp.Count: "count", exp.Max: "max", exp.Min: "min"}.get(type(call))
+        given = {name for name, value in call.args.items() if value and name != "big_int"}
+        if function is None or given != {"this"}:
             return None
-        kept = self._kept.get(bound.text)
-        if kept is None or kept.state != self._engine.state:
+        if function == "count":
+            if type(call.this) is not exp.Star or any(call.this.args.values()):
+                return None
+            values.append(Aggregate("count", None))
+            continue
+        place = query.column(found.scope, call.this)
+        if place is None:
             return None
-        dataset = _dataset(statement, bound)
-        return Finished(kept.rows) if dataset is not None and kept.dataset() is dataset else None
+        values.append(Aggregate(function, place.column))
+    return Aggregates(found.occurrence.table, tuple(values)) if values else None
 
-    def of(self, statement: Statement, bound: Bound, planned: Query) -> MetadataQuery | None:
-        """The result of `statement` from metadata, without a scan; None if `planned` has to run."""
-        aggregates = whole_table_aggregates(statement) if self._allows else None
-        dataset = None if aggregates is None else _dataset(statement, bound)
-        if aggregates is None or dataset is None:
+
+class MetadataAggregates:
+    """The rule."""
+
+    name = "metadata_aggregates"
+    words = (frozenset({"COUNT", "MAX", "MIN"}),)
+
+    def hindrance(self, engine: Engine) -> str:
+        return "functions replace count, min or max" if engine.replaces_aggregates() else ""
+
+    def known(self, plan: StatementPlan, engine: Engine) -> Finished | None:
+        """The answer that was given before, without planning the statement; None if it has to be planned."""
+        rows = plan.known("answer")
+        return None if rows is None or not engine.pushdowns.allow(self.name) else Finished(rows)
+
+    def applied(self, asked: Asked, query: Query | None = None) -> MetadataQuery | None:
+        found = self._wanted(asked)
+        if found is None:
             return None
-        values = named_columns(aggregates, dataset, folds=self._engine.capabilities.folds_names)
-        if values is None:
-            return None
-        kinds = [dataset.storage_schema.field(name).type for _, name in values if name is not None]
+        engine, plan = asked.engine, asked.plan
+        dataset = plan.datasets[found.table]
+        kinds = [dataset.storage_schema.field(value.column).type for value in found.values if value.column]
         has_strings = any(at.is_string(kind) or at.is_large_string(kind) for kind in kinds)
 
         def holds() -> bool:
             """Whether the engine computes the aggregates as metadata has them."""
-            engine = self._engine
             return not engine.replaces_aggregates() and (not has_strings or engine.compares_bytes())
+
+        def answered(rows: pa.Table) -> None:
+            if engine.state is not None:  # a change gives the statement another plan
+                plan.note("answer", rows)
 
         if not holds():
             return None
-        version, state = weakref.ref(dataset), self._engine.state
+        return MetadataQuery(query or asked.planned(), dataset, found.values, holds, answered)
 
-        def answered(rows: pa.Table) -> None:
-            if state is not None:  # as planned: after a change, the answer is not used
-                self._kept[bound.text] = _Kept(version, state, rows)
+    def described(self, asked: Asked) -> str | None:
+        return None  # there is no plan
 
-        return MetadataQuery(planned, dataset, values, holds, answered)
+    def _wanted(self, asked: Asked) -> Aggregates | None:
+        query = asked.bound(self)
+        found = None if query is None else asked.plan.fact(self.name, lambda: whole_table_aggregates(query))
+        if found is None:
+            return None
+        schema = asked.plan.datasets[found.table].storage_schema
+        columns = [value.column for value in found.values if value.column is not None]
+        return found if all(_is_ordered_alike(schema.field(column).type) for column in columns) else None
 
 
-def _dataset(statement: Statement, bound: Bound) -> DatasetVersion | None:
-    """The dataset of the only table of `statement`."""
-    tables = [reference for reference in statement.references if reference.certain]
-    return bound.datasets.get(tables[0].name) if len(tables) == 1 and not tables[0].part else None
+class MetadataQuery:
+    """The aggregates of `dataset`; computed by the engine if its result types differ, or not `holds()`.
+
+    `answered` is called with the rows if they come from metadata, as they are for Python.
+    """
+
+    def __init__(
+        self,
+        query: Query,
+        dataset: DatasetVersion,
+        values: Sequence[Aggregate],
+        holds: Callable[[], bool],
+        answered: Callable[[pa.Table], None],
+    ) -> None:
+        self._query = query
+        self._dataset = dataset
+        self._holds = holds
+        self._answered = answered
+        self.values = values
+
+    def schema(self) -> pa.Schema:
+        return self._query.schema()
+
+    def to_table(self, run: StatementRun) -> pa.Table:
+        if not self._holds():
+            return self._query.to_table(run)
+        schema = self._query.schema()
+        min_max = cache(self._dataset.min_max)
+        try:
+            arrays = [
+                _as_type(pa.array([self._value(value, min_max)]), field.type)
+                for value, field in zip(self.values, schema, strict=True)
+            ]
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            return self._query.to_table(run)
+        rows = pa.Table.from_arrays(arrays, schema=schema)
+        if all(map(is_alike, self.kinds())):
+            self._answered(rows)
+        return rows
+
+    def kinds(self) -> Sequence[Any]:
+        return self._query.kinds()
+
+    def stream(self, run: StatementRun) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        table = self.to_table(run)
+        return table.schema, iter(table.to_batches())
+
+    def _value(self, value: Aggregate, min_max: Callable[[str], Extremes]) -> pa.Scalar:
+        if value.column is None:
+            return pa.scalar(self._dataset.count_rows())
+        bounds = min_max(value.column)
+        return bounds.minimum if value.function == "min" else bounds.maximum
+
+    def __str__(self) -> str:
+        """The plan, for EXPLAIN."""
+        return f"answered from metadata, without a scan: {', '.join(map(str, self.values))}"
+
+
+def _as_type(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    """A cast if needed: a count should not wait for the import of casts."""
+    return array if array.type == kind else array.cast(kind)
+
+
+def _is_ordered_alike(kind: pa.DataType) -> bool:
+    return bool(
+        at.is_integer(kind)
+        or at.is_decimal128(kind)
+        or at.is_date(kind)
+        or at.is_timestamp(kind)
+        or at.is_string(kind)
+        or at.is_large_string(kind)
+    )

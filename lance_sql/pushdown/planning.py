@@ -1,135 +1,89 @@
-"""Queries with the result of a planned one whose scans read less: which of the ways suit a statement."""
+"""Applies the rules to the statements of a session."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
-from lance_sql.pushdown.dictionary_tables import PartTables, QueryOfParts
-from lance_sql.pushdown.filters import NarrowedQuery, ScanCondition, ScanConditions
-from lance_sql.pushdown.limit import (
-    FirstRowsQuery,
-    LimitedQuery,
-    column_in_order,
-    pays_to_limit,
-    pays_to_skip,
-)
-from lance_sql.text.limits import first_rows, limited, without_offset
+from lance_sql.pushdown.dictionary_keys import CodedQuery, DictionaryKeys
+from lance_sql.pushdown.filters import Filters
+from lance_sql.pushdown.join_filters import JoinFilters
+from lance_sql.pushdown.limit import Limit
+from lance_sql.pushdown.metadata_aggregates import MetadataAggregates
+from lance_sql.pushdown.rule import Asked, Rule
+from lance_sql.pushdown.statement_plan import StatementPlans
+from lance_sql.pushdown.top_n import TopN
 
 if TYPE_CHECKING:
-    from lance_engine.dataset import DatasetVersion
-
     from lance_sql.catalog.binding import Bound
     from lance_sql.engines.base import Engine, Parameters, PlannedQuery, Query
-    from lance_sql.engines.join_keys import JoinKeys
-    from lance_sql.pushdown.join_filters import JoinedQuery, JoinFilters
-    from lance_sql.pushdown.settings import Pushdowns
+    from lance_sql.engines.finished import Finished
     from lance_sql.text.statement import Statement
 
 
 class PushdownPlanner:
-    """Applies rules to the statements of a session, and keeps what they find for those that run again."""
+    """The rules of one session, and the plans that it keeps for statements that run again."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        #: datasets without the parts of columns that statements do not use
-        self.parts = PartTables(engine)
-        self._conditions = ScanConditions(engine)
-        #: created for the first statement that joins datasets
-        self._join_filters: JoinFilters | None = None
+        self._plans = StatementPlans(engine)
+        self.metadata_aggregates = MetadataAggregates()
+        self.top_n = TopN()
+        self.dictionary_keys = DictionaryKeys(engine)
+        self.limit = Limit()
+        self.join_filters = JoinFilters()
+        self.filters = Filters()
 
     @property
-    def _pushdowns(self) -> Pushdowns:
-        return self._engine.pushdowns
+    def rules(self) -> tuple[Rule, ...]:
+        """All rules."""
+        return (
+            self.metadata_aggregates, self.top_n, self.dictionary_keys, self.limit, self.join_filters,
+            self.filters,
+        )  # fmt: skip
 
-    def instead(
-        self, statement: Statement, parameters: Parameters, bound: Bound, planned: PlannedQuery
-    ) -> tuple[QueryOfParts | None, Query]:
-        """The query to run instead of the planned one, and what replaces its tables."""
-        parts = None
-        query: Query | None = self._of_first_rows(statement, bound, planned)
-        if query is None:
-            parts = self.parts.instead(statement, bound, lambda: planned, parameters)
-            chosen = planned if parts is None else parts.query
-            query = (
-                self._of_any_rows(statement, bound, chosen, parts) or self._of_joins(bound, chosen) or chosen
-            )
-        conditions = self.conditions(statement, parameters, bound, lambda: planned.scans)
-        return parts, NarrowedQuery(query, conditions, self._engine) if conditions else query
-
-    def conditions(
+    def asked(
         self,
         statement: Statement,
-        parameters: Parameters,
         bound: Bound,
-        scans: Callable[[], Mapping[str, int]],
-    ) -> Sequence[ScanCondition]:
-        """Conditions of `statement` that scans test, although the engine does not offer them."""
-        if not self._pushdowns.allow("filters"):
-            return ()
-        return self._conditions.of(statement, bound.text, parameters, bound.datasets, scans)
+        parameters: Parameters,
+        planned: Callable[[], PlannedQuery],
+    ) -> Asked:
+        """A statement as rules see it; `planned` is only called for what needs a plan."""
+        return Asked(self._plans.of(statement, bound, parameters), self._engine, parameters, planned)
 
-    def join_keys(
-        self, bound: Bound, scans: Callable[[], Mapping[str, int]]
-    ) -> Callable[[], JoinKeys] | None:
-        """The keys that scans of a join give to one another, created for each run; None if none do."""
-        if len(bound.datasets) < 2 or not self._pushdowns.allow("join_filters"):
-            return None
-        if self._join_filters is None:
-            from lance_sql.pushdown.join_filters import JoinFilters  # slow to import
+    def known(self, asked: Asked) -> Finished | None:
+        """The answer that a statement got before, without planning it; None if it has to be planned."""
+        return None if asked.parameters else self.metadata_aggregates.known(asked.plan, self._engine)
 
-            self._join_filters = JoinFilters(self._engine.capabilities)
-        return self._join_filters.keys(bound.text, bound.datasets, scans, self._pushdowns.force)
+    def query(self, asked: Asked) -> tuple[Query, list[Callable[[], object]]]:
+        """The query to run instead of the planned one, and what to call when it cannot run any more."""
+        planned = asked.planned()
+        answered = self.metadata_aggregates.applied(asked, planned)
+        if answered is not None:
+            return answered, []
+        query = self.top_n.applied(asked, planned)
+        coded = self.coded(asked) if query is None else None
+        if query is None:
+            chosen = planned if coded is None else coded
+            query = self.limit.applied(asked, chosen) or self.join_filters.applied(asked, chosen) or chosen
+        query = self.filters.applied(asked, query) or query
+        return query, [] if coded is None else [partial(self.release, coded)]
 
-    def _of_first_rows(self, statement: Statement, bound: Bound, query: Query) -> FirstRowsQuery | None:
-        """A query that reads few rows if only the first rows in the order of a column are needed."""
-        if not self._pushdowns.allow("top_n"):
-            return None
-        wanted = first_rows(statement)
-        if wanted is None or bound.text != statement.original:
-            return None
-        name, dataset = _first_table(statement, bound)
-        field = None if dataset is None else column_in_order(dataset, wanted, self._pushdowns.force)
-        if field is None:
-            return None
-        nulls_first = wanted.nulls_first
-        if nulls_first is None:
-            nulls_first = not self._engine.nulls_are_last(wanted.descending)
-        last_key = self._engine.query(wanted.last_key(nulls_first), None)
-        return FirstRowsQuery(query, last_key, name, field, wanted, nulls_first)
+    def coded(self, asked: Asked) -> CodedQuery | None:
+        """The statement over dictionary codes; to be released."""
+        return self.dictionary_keys.applied(asked)
 
-    def _of_joins(self, bound: Bound, planned: PlannedQuery) -> JoinedQuery | None:
-        """A query whose scans of a join exchange keys."""
-        begin = self.join_keys(bound, lambda: planned.scans)
-        if begin is None:
-            return None
-        from lance_sql.pushdown.join_filters import JoinedQuery
+    def release(self, coded: CodedQuery) -> None:
+        """A query over dictionary codes cannot run any more."""
+        self.dictionary_keys.tables.release(coded.table)
 
-        return JoinedQuery(planned, begin)
+    def described(self, asked: Asked) -> list[str]:
+        """What rules do for a statement, apart from what the scans of its plan say."""
+        found = ((rule.name, rule.described(asked)) for rule in self.rules)
+        return [f"{name}  {text}" for name, text in found if text is not None]
 
-    def _of_any_rows(
-        self, statement: Statement, bound: Bound, query: Query, parts: QueryOfParts | None
-    ) -> LimitedQuery | None:
-        """A query that reads few rows if any rows will do."""
-        wanted = limited(statement) if self._pushdowns.allow("limit") else None
-        if wanted is None:
-            return None
-        name, dataset = _first_table(statement, bound)
-        if dataset is None:
-            return None
-        if pays_to_skip(wanted, self._pushdowns.force):
-            text = without_offset(bound.text) if parts is None else None
-            skipping = None if text is None else self._engine.query(text, None)
-            if skipping is not None and skipping.scans.get(name) == 1:
-                return LimitedQuery(skipping, name, wanted, skips=True)
-        return (
-            LimitedQuery(query, name, wanted)
-            if pays_to_limit(dataset, wanted, self._pushdowns.force)
-            else None
-        )
-
-
-def _first_table(statement: Statement, bound: Bound) -> tuple[str, DatasetVersion | None]:
-    """The first table of a statement, and its dataset if it is one."""
-    name = next((reference.name for reference in statement.references if reference.certain), "")
-    return name, bound.datasets.get(name)
+    def names(self) -> set[str]:
+        """The names of the tables that rules have registered with the engine."""
+        return self.dictionary_keys.tables.names()

@@ -35,6 +35,8 @@ class Explanation:
     keys: tuple[str, ...] = ()
     #: the result of the engine's EXPLAIN: two columns of strings
     rows: pa.Table | None = None
+    #: what pushdowns do for the statement, apart from what scans and keys say
+    pushdowns: tuple[str, ...] = ()
 
     def table(self) -> pa.Table:
         """The result of EXPLAIN: the rows of the engine, followed by one for each part of ours."""
@@ -42,6 +44,7 @@ class Explanation:
         if rows is None:
             rows = pa.table({"explain_key": ["physical_plan"], "explain_value": [self.plan]})
         names = ["lance_scan"] * len(self.scans) + ["lance_keys"] * len(self.keys)
+        names += ["lance_pushdown"] * len(self.pushdowns)
         names += [name for name, _ in self.searches] + ["lance_read"] * len(self.runs)
         texts = []
         for title, details in self._parts():
@@ -70,6 +73,8 @@ class Explanation:
             yield self._scan_part(scan)
         for keys in self.keys:
             yield f"Join keys  {keys}", []
+        for rule in self.pushdowns:
+            yield f"Pushdown  {rule}", []
         for name, described in self.searches:
             yield f"Lance search  {name}", [("", line) for line in described]
         for run in self.runs:

@@ -40,7 +40,7 @@ FLOORS = {
         searches
         engines
         catalog
-        sql
+        syntax
         text
         types
         display  progress  full_text  scratch

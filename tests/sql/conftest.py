@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import sql_tables
+import sqlglot  # noqa: F401  # until it is loaded, small tables are read as they are
 
 import lance_sql
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from lance_engine.dataset import DatasetVersion
-from lance_engine.errors import UnsupportedFeatureError
+from lance_engine.scan.entry_columns import EntryColumn
 from lance_engine.scan.string_numbers import StringNumbers
 
 import lance_sql
@@ -40,7 +40,10 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> DatasetVersion:
     return lance_sql.open(place).delete("id % 13 = 4")
 
 
-PARTS = Parts("t", coded=(("text#", "text"), ("flag#", "flag")))
+def parts(dataset: DatasetVersion) -> Parts:
+    return Parts(
+        "t", tuple(EntryColumn(f"{name}#", name, number_of(dataset, name)) for name in ("text", "flag"))
+    )
 
 
 def number_of(dataset: DatasetVersion, column: str) -> StringNumbers:
@@ -50,7 +53,7 @@ def number_of(dataset: DatasetVersion, column: str) -> StringNumbers:
 
 
 def duckdb_rows(dataset: DatasetVersion, text: str) -> pa.Table:
-    table = source(dataset, "t", parts=PARTS)
+    table = source(dataset, "t", parts=parts(dataset))
     connection = duckdb.connect()
     connection.register("t", table)
     return connection.sql(text).to_arrow_table()
@@ -61,7 +64,7 @@ def sorted_rows(table: pa.Table) -> list[tuple[Any, ...]]:
 
 
 def test_added_columns_come_last(dataset: DatasetVersion) -> None:
-    table = EngineTable(dataset, "other", parts=PARTS, system_columns=["_rowid"])
+    table = EngineTable(dataset, "other", parts=parts(dataset), system_columns=["_rowid"])
     assert table.name == "t"
     assert table.schema.names[-3:] == ["_rowid", "text#", "flag#"]
     assert table.schema.types[-2:] == [pa.int32(), pa.uint8()]
@@ -82,7 +85,7 @@ def test_scans_have_what_stands_for_the_strings(
     def declare(kind: pa.DataType) -> pa.DataType:
         return pa.float32() if kind == pa.float16() else kind
 
-    table = EngineTable(dataset, "t", parts=PARTS, dictionaries=dictionaries, declare=declare)
+    table = EngineTable(dataset, "t", parts=parts(dataset), dictionaries=dictionaries, declare=declare)
     run = StatementRun()
     options = {}
     if how == "limited":
@@ -109,7 +112,7 @@ def test_duckdb_groups_by_numbers(dataset: DatasetVersion, rest: str) -> None:
 
 
 def test_filters_on_added_columns_stay_with_duckdb(dataset: DatasetVersion) -> None:
-    table = source(dataset, "t", pushdown="all", parts=PARTS)
+    table = source(dataset, "t", pushdown="all", parts=parts(dataset))
     assert isinstance(table, DuckDBTable)
     connection = duckdb.connect()
     connection.register("t", table)
@@ -121,8 +124,3 @@ def test_filters_on_added_columns_stay_with_duckdb(dataset: DatasetVersion) -> N
     decided = [offered.decision for offered in table._offered.values()]
     assert any(decision.pushed for decision in decided if "id" in decision.condition)
     assert not any(decision.pushed for decision in decided if "#" in decision.condition)
-
-
-def test_columns_without_numbers_are_refused(dataset: DatasetVersion) -> None:
-    with pytest.raises(UnsupportedFeatureError, match="no numbers"):
-        EngineTable(dataset, "t", parts=Parts("t", coded=(("n", "id"),)))

@@ -28,7 +28,7 @@ OTHER_WORK = [
     "lance_engine.scan.blobs", "lance_engine.search.query", "lance_engine.table.commit",
     "lance_engine.table.row_id_index", "lance_engine.write.dataset", "lance_sql.display.tables",
     "lance_sql.searches.nearest_first", "lance_sql.searches.table", "lance_sql.session.explanation",
-    "lance_sql.statements.upkeep", "lance_sql.text.grouped_keys",
+    "lance_sql.statements.upkeep", "lance_sql.pushdown.compared_columns",
 ]  # fmt: skip
 
 QUERIES = {

@@ -13,11 +13,11 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pytest
+from bound_queries import bound
 
 import lance_sql
-from lance_sql.pushdown import limit as reading
-from lance_sql.text.limits import first_rows
-from lance_sql.text.statement import Statement
+from lance_sql.pushdown import top_n as reading
+from lance_sql.pushdown.top_n import first_rows
 
 ROWS = 40_000
 COLUMNS = ["whole", "sorted_", "money", "day", "moment", "share", "single", "rare"]
@@ -80,7 +80,7 @@ def test_rows_are_those_of_the_engine(engine: str, table: pa.Table, path: str) -
     cases = random.Random(7).sample([*itertools.product(COLUMNS, orders, wheres, limits)], 90)
     for column, order, where, limit in cases:
         text = f"SELECT id, {column}, text FROM {{}} {where} ORDER BY {column} {order}, id {limit}"
-        assert first_rows(Statement(text.format("t"))) is not None
+        assert first_rows(bound(text.format("t"), {"t": table.schema.names})) is not None
         found, wanted = ours.sql(text.format(f"'{path}'")).arrow(), theirs(text.format("t"))
         assert repr(found.to_pylist()) == repr(wanted.to_pylist()), text
 
@@ -122,6 +122,7 @@ def test_both_queries_read_one_version(path: str, table: pa.Table, tmp_path: Pat
     ]
 
 
+TABLES = {name: ["x", "y", "z"] for name in ("t", "u", "t.lance")}
 PLAIN = [
     "SELECT * FROM t ORDER BY x LIMIT 3",
     "SELECT t.x, -y AS z FROM t WHERE y IN (1) AND (z < 3) ORDER BY t.x DESC NULLS LAST, y LIMIT 3 OFFSET 2;",
@@ -167,12 +168,13 @@ OTHERS = [
 
 @pytest.mark.parametrize("text", PLAIN)
 def test_plain_queries(text: str) -> None:
-    assert first_rows(Statement(text)) is not None
+    assert first_rows(bound(text, TABLES)) is not None
 
 
 @pytest.mark.parametrize("text", OTHERS)
 def test_what_is_left_to_the_engine(text: str) -> None:
-    assert first_rows(Statement(text)) is None
+    query = bound(text, TABLES)
+    assert query is None or first_rows(query) is None
 
 
 def test_what_does_not_pay(path: str, monkeypatch: pytest.MonkeyPatch) -> None:

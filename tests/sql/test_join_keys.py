@@ -11,13 +11,15 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
+from bound_queries import bound
 from lance_engine.tasks import in_background
 
 import lance_sql
 from lance_sql.engines import join_keys, key_conditions
 from lance_sql.engines.datafusion import materialize
-from lance_sql.pushdown import join_filters
-from lance_sql.text.joins import KeyPath, key_paths
+from lance_sql.engines.key_conditions import KeyPath
+from lance_sql.pushdown import join_filters, statement_plan
+from lance_sql.pushdown.join_paths import key_paths
 
 COLUMNS = {"a": ["k", "x"], "b": ["k", "y", "st"], "c": ["k", "z"]}
 A_TO_B = KeyPath("a", "k", "b", "k")
@@ -86,17 +88,18 @@ NOT_FOUND = [
 
 @pytest.mark.parametrize("text", FOUND)
 def test_found_paths(text):
-    assert set(key_paths(text, COLUMNS)[0]) == FOUND[text]
+    assert set(key_paths(bound(text, COLUMNS))) == FOUND[text]
 
 
 @pytest.mark.parametrize("text", NOT_FOUND)
 def test_what_is_not_certain_gives_no_keys(text):
-    assert key_paths(text, COLUMNS)[0] == []
+    query = bound(text, COLUMNS)
+    assert query is None or key_paths(query) == []
 
 
 def test_places_of_tables_are_counted():
     text = "SELECT * FROM a, b, v WHERE a.k = b.k AND b.k IN (SELECT k FROM a)"
-    assert key_paths(text, COLUMNS)[1] == {"a": 2, "b": 1}
+    assert bound(text, COLUMNS).counts == {"a": 2, "b": 1}
 
 
 @pytest.fixture(scope="module")
@@ -223,11 +226,11 @@ def test_parameters_change_the_keys_of_a_text(shop, engine):
 def test_what_is_kept_of_joins_is_bounded(shop, engine, monkeypatch):
     monkeypatch.setattr(key_conditions, "_MOST_KEPT", 79)
     with lance_sql.connect(shop, engine=engine) as connection:
-        for number in range(join_filters._KEPT_TEXTS + 3):
+        for number in range(statement_plan._KEPT_PLANS + 3):
             assert connection.sql(f"{TEXT} AND {number} = {number}").fetchall()
-        kept = connection._planner._pushdowns._join_filters._known
-        assert len(kept) == join_filters._KEPT_TEXTS
-        assert [joins.conditions._known for joins in kept.values()] == [{}] * len(kept)
+        kept = connection._planner._pushdowns._plans._kept
+        assert len(kept) == statement_plan._KEPT_PLANS
+        assert [plan.known("join_filters").conditions._known for plan in kept.values()] == [{}] * len(kept)
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "datafusion"])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 import pytest
+from bound_queries import bound
 from engine_versions import needs_duckdb_2
 from lance_engine.dataset import DatasetVersion
 from lance_engine.metrics import ScanMetrics
@@ -15,8 +16,7 @@ from remote_store import RemoteStore
 from s3_proxy import s3_proxy
 
 import lance_sql
-from lance_sql.text.limits import limited
-from lance_sql.text.statement import Statement
+from lance_sql.pushdown.limit import limited
 
 if TYPE_CHECKING:
     from conftest import ObjectStore
@@ -176,6 +176,7 @@ def test_a_scan_of_which_few_rows_are_expected_begins_with_few(path: str, filter
     assert scanner.to_table().equals(whole)
 
 
+TABLES = {name: ["x", "y"] for name in ("t", "u", "t.lance")}
 PLAIN = {
     "SELECT * FROM t LIMIT 3": (3, 0, False),
     "FROM t LIMIT 3;": (3, 0, False),
@@ -222,9 +223,14 @@ OTHERS = [
 
 @pytest.mark.parametrize("text", PLAIN)
 def test_plain_queries(text: str) -> None:
-    assert limited(Statement(text)) == PLAIN[text]
+    query = bound(text, TABLES)
+    assert query is not None
+    found = limited(query)
+    assert found is not None
+    assert (len(found.rows), found.rows.start, found.tested) == PLAIN[text]
 
 
 @pytest.mark.parametrize("text", OTHERS)
 def test_what_is_left_to_the_engine(text: str) -> None:
-    assert limited(Statement(text)) is None
+    query = bound(text, TABLES)
+    assert query is None or limited(query) is None

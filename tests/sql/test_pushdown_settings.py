@@ -10,10 +10,10 @@ import pytest
 from lance_engine.errors import InvalidArgumentError, LanceError
 
 import lance_sql
-from lance_sql.pushdown import verified_query
 from lance_sql.pushdown.limit import LimitedQuery
 from lance_sql.pushdown.settings import RULES, SETTINGS
-from lance_sql.pushdown.verified_query import Verification
+from lance_sql.pushdown.verification import Verification, check_included, check_same, verification_of
+from lance_sql.text.statement import Statement
 
 ROWS = 3_000
 
@@ -154,17 +154,44 @@ def test_a_wrong_pushdown_is_an_error(con: Any, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_rows_that_differ_are_named() -> None:
-    def check(found: list[Any], expected: list[Any], *, any_rows: bool = False) -> None:
-        tables = (pa.table({"a": found}), pa.table({"a": expected}))
-        verified_query.check_same(*tables, (), Verification(any_rows))
+    def check(found: list[Any], expected: list[Any], *asked: Any) -> None:
+        check_same(pa.table({"a": found}), pa.table({"a": expected}), Verification(*asked))
 
     check([1, 2, 2], [2, 1, 2])
     check([0.1 + 0.2, float("nan")], [float("nan"), 0.3])
     check([[1, None], None], [None, [1, None]])
-    check([1, 2], [3, 4], any_rows=True)
-    with pytest.raises(LanceError, match=r"1 of 3 rows differ, such as \(2,\) instead of \(1,\)"):
+    check([1, 2], [3, 4], False)
+    check([1, 2], [1, 2], False, (0,))
+    with pytest.raises(LanceError, match=r"1 of 3 rows differ, such as \(2,\)"):
         check([1, 2, 2], [1, 1, 2])
+    with pytest.raises(LanceError, match="a is in another order"):
+        check([1, 2], [2, 1], True, (0,))
+    check_included(pa.table({"a": [1]}), pa.table({"a": [3, 1]}))
+    with pytest.raises(LanceError, match=r"1 of 2 rows differ"):
+        check_included(pa.table({"a": [1, 1]}), pa.table({"a": [3, 1]}))
     with pytest.raises(LanceError, match="2 rows instead of 3"):
         check([1, 2], [1, 1, 2])
     with pytest.raises(LanceError, match="instead of"):
         check([1, 2], ["1", "2"])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("SELECT a FROM t", Verification()),
+        ("SELECT a, b FROM t ORDER BY b DESC NULLS LAST, 1", Verification(True, (1, 0))),
+        ("SELECT a FROM t ORDER BY a, b", Verification(True, (0,))),
+        ("SELECT a FROM t JOIN u ON b = c ORDER BY c", Verification()),
+        ("SELECT * FROM t ORDER BY a", Verification()),
+        ("SELECT a, count(*) AS n FROM t GROUP BY a ORDER BY n, a LIMIT 3", Verification(False, (1, 0))),
+        ("SELECT * FROM t LIMIT 3 OFFSET 2;", Verification(False, (), "SELECT * FROM t ")),
+        ("SELECT * FROM t LIMIT ?", Verification(False)),
+        ("SELECT first(a) FROM t", Verification(False)),
+        ("SELECT DISTINCT ON (a) b FROM t", Verification(False)),
+        ("SELECT random() AS r FROM t ORDER BY r LIMIT 3", Verification(False)),
+        ("SELECT count(*) FROM (SELECT a FROM t LIMIT 3)", None),
+        ("SELECT a FROM t UNION ALL SELECT b FROM u", Verification()),
+    ],
+)
+def test_what_is_compared(text: str, expected: Verification | None) -> None:
+    assert verification_of(Statement(text)) == expected

@@ -8,7 +8,7 @@ import pytest
 
 import lance_sql
 from lance_sql.engines import pushdown
-from lance_sql.pushdown import limit as limited_queries
+from lance_sql.pushdown import top_n
 
 ROWS = 20_000
 GREEN = "contains(name, 'green')"
@@ -17,7 +17,7 @@ GREEN = "contains(name, 'green')"
 @pytest.fixture(autouse=True)
 def no_table_is_small(monkeypatch):
     monkeypatch.setattr(pushdown, "_SMALL_BYTES", 0)
-    monkeypatch.setattr(limited_queries, "_SMALL_BYTES", 0)
+    monkeypatch.setattr(top_n, "_SMALL_BYTES", 0)
 
 
 @pytest.fixture(scope="module")
@@ -140,25 +140,6 @@ def test_the_scan_drops_rows_that_do_not_match(connection, text, condition):
 )
 def test_other_conditions_are_left_to_the_engine(connection, text):
     assert not any("green" in str(found) for found in conditions_on_parts(connection, text))
-
-
-@pytest.mark.parametrize(
-    ("regex", "condition"),
-    [
-        ("green", GREEN),
-        ("gre+n [0-9]+9", "name LIKE '%gre%n %9%'"),
-        ("^part \\d+ green", "name LIKE 'part % green%'"),
-        ("green 5?5.4.*3$", "name LIKE '%green %5%4%3%'"),
-    ],
-)
-def test_what_duckdb_finds_with_a_regular_expression(directory, regex, condition):
-    with lance_sql.connect(directory) as connection:
-        text = f"SELECT id FROM parts WHERE regexp_matches(name, '{regex}')"
-        assert conditions_on_parts(connection, text) == [condition]
-        text = f"SELECT id FROM parts WHERE NOT regexp_matches(name, '{regex}')"
-        assert conditions_on_parts(connection, text) == [None]
-        text = f"SELECT id FROM parts WHERE regexp_matches(name, '{regex.upper()}', 'i')"
-        assert conditions_on_parts(connection, text) == [None]
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ Engines group by such numbers, and count distinct ones, several times faster tha
 
 from __future__ import annotations
 
+import weakref
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +14,7 @@ import pyarrow as pa
 from lance_engine import kernels
 from lance_engine.arrow_compute import pc
 from lance_engine.arrow_values import to_numpy
+from lance_engine.cache import METADATA
 from lance_engine.errors import InvalidArgumentError, UnsupportedFeatureError
 from lance_engine.owned import OwnedValues
 from lance_engine.scan.paths import field_path
@@ -38,7 +40,8 @@ class StringNumbers:
     uint8; otherwise they are int32, in any order. Strings of deleted rows may be among them.
 
     Its memory is that of the strings, up to `MOST_BYTES`, and up to 64 bytes for each, up to `MOST_STRINGS`;
-    and 4 bytes for each entry of the dictionaries, of up to two scans of the table.
+    and 4 bytes for each entry of the dictionaries, of up to two scans of the table. A list that is kept with
+    its snapshot counts as page metadata does: where that exceeds its limit, later queries begin another one.
     """
 
     def __init__(
@@ -56,6 +59,23 @@ class StringNumbers:
         self.known = known
         self.type: pa.DataType = pa.int32() if known is None else pa.uint8()
         self._large = large
+        #: the snapshot by which it is kept, and its column
+        self._owner: tuple[weakref.ref[Snapshot], str] | None = None
+        self._counted = 0
+
+    def evict(self) -> None:
+        """Do not keep the list for later queries."""
+        snapshot = None if self._owner is None else self._owner[0]()
+        if self._owner is not None and snapshot is not None:
+            _of_snapshots.get(snapshot, {}).pop(self._owner[1], None)
+        self._owner, self._counted = None, 0
+
+    def _count(self) -> None:
+        """Count the bytes that the list has gained."""
+        size = self.native.memory
+        if self._owner is not None and size > self._counted:
+            self._counted, gained = size, size - self._counted
+            METADATA.grew(self, gained)
 
     @staticmethod
     def of(snapshot: Snapshot, column: str) -> StringNumbers | None:
@@ -66,10 +86,14 @@ class StringNumbers:
         are small or of equal strings.
         """
         lists = _of_snapshots.setdefault(snapshot, {})
-        if column not in lists:
+        found = lists.get(column)
+        if found is None and column not in lists:
             # Two threads may both get here: one list must be used by all.
-            lists.setdefault(column, _list_of(snapshot, column))
-        return lists[column]
+            found = lists.setdefault(column, _list_of(snapshot, column))
+        if found is not None:
+            found._owner = found._owner or (weakref.ref(snapshot), column)
+            found._count()
+        return found
 
     @staticmethod
     def empty(most_strings: int = MOST_STRINGS, *, large: bool = False) -> StringNumbers:
@@ -115,6 +139,7 @@ class StringNumbers:
             raise InvalidArgumentError(
                 "The strings do not fit into one array: convert fewer numbers"
             ) from None
+        self._count()
         return pa.Array._import_from_c(found.address, self.string_type)
 
 

@@ -32,7 +32,7 @@ from lance_sql.engines.datafusion.materialize import (
     small_sides,
 )
 from lance_sql.engines.datafusion.planning import Planning
-from lance_sql.engines.datafusion.settings import nulls_are_last, session_config
+from lance_sql.engines.datafusion.settings import matching_names, nulls_are_last, session_config
 from lance_sql.engines.datafusion.table import DataFusionTable, as_dataset, replace, target_partitions
 from lance_sql.engines.datafusion.unpushed import combines_null, explains_error, unpushed
 from lance_sql.engines.interrupt import Interruptible
@@ -44,6 +44,8 @@ from lance_sql.text.tokens import quote, spellings, tokenize
 
 if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
+
+    from lance_sql.syntax.scopes import Names
 
 
 T = TypeVar("T")
@@ -111,6 +113,12 @@ class DataFusionEngine(TableSession[DataFusionTable]):
 
     def databases(self) -> list[str]:
         return sorted(self.context.catalog_names())
+
+    def matching_names(self) -> Names | None:
+        return matching_names(self.context)
+
+    def orders_descending(self) -> bool:
+        return False
 
     def nulls_are_last(self, descending: bool) -> bool:
         return nulls_are_last(self.context, descending)

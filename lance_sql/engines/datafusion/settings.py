@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from datafusion import SessionConfig, SessionContext
+
+if TYPE_CHECKING:
+    from lance_sql.syntax.scopes import Names
 
 #: Maximum size in bytes of a join's small side, divided by the number of partitions, for a single hash table.
 _ONE_HASH_TABLE_BYTES = 128 << 20
@@ -26,11 +31,24 @@ def session_config() -> SessionConfig:
     )
 
 
+#: Its types show what names in it mean: contexts may not expose their settings.
+_NAMES = """SELECT "a" AS quoted, A AS plain FROM (SELECT 1 AS "a", 'text' AS "A") AS names"""
+
+
+def matching_names(context: SessionContext) -> Names | None:
+    """Which names are the same; None if names in quotation marks are strings, as in some dialects."""
+    try:
+        schema = context.sql(_NAMES).schema()
+    except Exception:  # DataFusion has no specific class
+        return None
+    quoted, plain = (pa.types.is_integer(kind) for kind in schema.types)
+    if not quoted:
+        return None
+    return "lower case" if plain else "exact"
+
+
 def nulls_are_last(context: SessionContext, descending: bool) -> bool:
     """Whether nulls come last in an ORDER BY without NULLS FIRST or NULLS LAST."""
-    try:
-        found = context.sql("SHOW datafusion.sql_parser.default_null_ordering").to_pydict()["value"]
-    except Exception:  # DataFusion has no specific class; contexts may not expose their settings
-        found = []
-    order = found[0] if found else ""
-    return order == "nulls_last" or order == ("nulls_min" if descending else "nulls_max")
+    text = f"SELECT a FROM (SELECT 1 AS a) AS names ORDER BY a{' DESC' if descending else ''}"
+    plan: str = context.sql(text).logical_plan().display_indent()
+    return "NULLS LAST" in plan

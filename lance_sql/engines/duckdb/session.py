@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
 
     from lance_sql.engines.parts import Parts
+    from lance_sql.syntax.scopes import Names
 
 
 #: Number of statements whose estimates are kept, so that they are planned only once when they run again.
@@ -139,6 +140,12 @@ class DuckDBEngine(TableSession[DuckDBTable]):
     def databases(self) -> list[str]:
         found: list[str] = self._table("SHOW DATABASES", None)["database_name"].to_pylist()
         return found
+
+    def matching_names(self) -> Names:
+        return "any case"
+
+    def orders_descending(self) -> bool:
+        return self._settings.orders_descending()
 
     def nulls_are_last(self, descending: bool) -> bool:
         return self._settings.nulls_are_last(descending)

@@ -91,6 +91,10 @@ class Settings:
         """Whether strings without a collation of their own are equal where their bytes are."""
         return self._read(compares_bytes)
 
+    def orders_descending(self) -> bool:
+        """Whether greater values come first in an ORDER BY without ASC or DESC."""
+        return self._read(default_order).startswith("desc")
+
     def nulls_are_last(self, descending: bool) -> bool:
         """Whether nulls come last in an ORDER BY without NULLS FIRST or NULLS LAST."""
         return _are_last(self._read(null_order), descending)
@@ -156,6 +160,12 @@ def compares_bytes(connection: duckdb.DuckDBPyConnection) -> bool:
 def nulls_are_last(connection: duckdb.DuckDBPyConnection, descending: bool) -> bool:
     """Whether nulls come last in an ORDER BY without NULLS FIRST or NULLS LAST."""
     return _are_last(null_order(connection), descending)
+
+
+def default_order(connection: duckdb.DuckDBPyConnection) -> str:
+    """The direction of an ORDER BY, as DuckDB calls it."""
+    rows = connection.sql("SELECT current_setting('default_order')").fetchall()
+    return str(rows[0][0]).lower() if rows else ""
 
 
 def null_order(connection: duckdb.DuckDBPyConnection) -> str:

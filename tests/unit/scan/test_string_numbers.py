@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lance_engine import kernels
+from lance_engine.cache import cache_statistics, memory_limit, set_memory_limit
 from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import CorruptFileError, InvalidArgumentError, UnsupportedFeatureError
 from lance_engine.scan import stored_entries, string_numbers
@@ -335,3 +336,23 @@ def test_any_strings(
         dataset = dataset.delete(deleted)
     if StringNumbers.of(dataset.snapshot, "text") is not None:
         check(dataset, filter=filter)
+
+
+def test_lists_count_towards_the_memory_limit(tmp_path: Path) -> None:
+    dataset = write(table(900), tmp_path)
+    snapshot, limit = dataset.snapshot, memory_limit()
+    try:
+        before = cache_statistics().bytes
+        numbers = StringNumbers.of(snapshot, "text")
+        assert numbers is not None
+        found = dataset.scan([EntryColumn("n", "text", numbers), "text"]).to_table()
+        assert numbers.strings(found["n"]).equals(found["text"])
+        assert cache_statistics().bytes - before >= numbers.native.memory > 900 * len("1 value 1")
+        assert StringNumbers.of(snapshot, "text") is numbers
+        set_memory_limit(1024)
+        other = StringNumbers.of(snapshot, "text")
+        assert other is not None
+        assert other is not numbers
+        assert numbers.strings(found["n"]).equals(found["text"])
+    finally:
+        set_memory_limit(limit)

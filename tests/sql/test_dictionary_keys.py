@@ -15,7 +15,7 @@ from lance_engine.errors import LanceError
 
 import lance_sql
 from lance_sql.engines.duckdb import settings as duckdb_settings
-from lance_sql.pushdown import dictionary_keys as numbered_keys
+from lance_sql.pushdown import dictionary_keys
 from lance_sql.pushdown.filters import NarrowedQuery
 
 ROWS = 6_000
@@ -24,8 +24,8 @@ FLAGS = ["A", "", "it's", 'N"', "Zoë", "R", "a much longer string than fits in 
 
 @pytest.fixture(autouse=True)
 def of_small_tables(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(numbered_keys, "_LEAST_ROWS", 1)
-    monkeypatch.setattr(numbered_keys, "_LEAST_FILTERED_ROWS", 1)
+    monkeypatch.setattr(dictionary_keys, "_LEAST_ROWS", 1)
+    monkeypatch.setattr(dictionary_keys, "_LEAST_FILTERED_ROWS", 1)
 
 
 def table(seed: int = 1, nulls: bool = True, rows: int = ROWS) -> pa.Table:
@@ -53,7 +53,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found
 
 
-NUMBERED = [
+CODED = [
     'SELECT flag, "State", count(*) AS n, sum(price) FROM t GROUP BY flag, "State"',
     "SELECT name, count(*) AS c FROM t GROUP BY name ORDER BY c DESC, min(id) LIMIT 10",
     "SELECT x.flag AS f, count(*) FROM t x WHERE name LIKE '%7%' GROUP BY x.flag, x.state "
@@ -108,9 +108,9 @@ def query_of(result: lance_sql.QueryResult) -> object:
     return query
 
 
-def is_numbered(result: lance_sql.QueryResult) -> bool:
+def is_coded(result: lance_sql.QueryResult) -> bool:
     """Whether a result comes from a query over numbers."""
-    return isinstance(query_of(result), numbered_keys.NumberedQuery)
+    return isinstance(query_of(result), dictionary_keys.CodedQuery)
 
 
 def answers(place: Path, text: str) -> tuple[pa.Table, pa.Table, bool]:
@@ -119,10 +119,10 @@ def answers(place: Path, text: str) -> tuple[pa.Table, pa.Table, bool]:
     own.register("t", lance_sql.open(str(place / "t.lance")).scan().to_table())
     with lance_sql.connect(str(place)) as con:
         result = con.sql(text)
-        return result.arrow(), own.sql(text).to_arrow_table(), is_numbered(result)
+        return result.arrow(), own.sql(text).to_arrow_table(), is_coded(result)
 
 
-@pytest.mark.parametrize("text", [*NUMBERED, *AS_THEY_ARE])
+@pytest.mark.parametrize("text", [*CODED, *AS_THEY_ARE])
 def test_groups_are_those_of_the_strings(place: Path, text: str) -> None:
     found, expected, numbered = answers(place, text)
     assert found.schema.names == expected.schema.names
@@ -131,15 +131,15 @@ def test_groups_are_those_of_the_strings(place: Path, text: str) -> None:
         assert rows(found) == rows(expected)
     if "ORDER BY" in text:
         assert found.to_pylist() == expected.to_pylist()
-    assert numbered == (text in NUMBERED)
+    assert numbered == (text in CODED)
 
 
 @pytest.mark.parametrize("engine", ["duckdb"])
 def test_the_plan_shows_the_numbers(place: Path, engine: str) -> None:
     with lance_sql.connect(str(place), engine=engine) as con:
-        assert "flag, State: compared as numbers" in str(con.explain(NUMBERED[0]))
+        assert "flag, State: compared as numbers" in str(con.explain(CODED[0]))
         assert "compared as numbers" not in str(con.explain("SELECT flag, min(flag) FROM t GROUP BY flag"))
-        plan = con.sql("EXPLAIN " + NUMBERED[0]).arrow()
+        plan = con.sql("EXPLAIN " + CODED[0]).arrow()
     assert any("compared as numbers" in value for value in plan.column(1).to_pylist())
 
 
@@ -186,7 +186,7 @@ def test_a_collation_is_seen_at_once(tmp_path: Path, change: str, elsewhere: str
         query = text if own is None else text.replace("FROM t", f"FROM '{tmp_path}/t.lance' AS t")
         for _ in range(3):
             assert con.sql(query).arrow().num_rows == 6
-        assert con._planner._pushdowns.parts.names()
+        assert con._planner._pushdowns.names()
         command = f"{change} default_collation = 'NOCASE'"
         if own is not None:
             own.execute(command)
@@ -249,7 +249,7 @@ def test_strings_have_the_type_of_the_settings(place: Path, change: str, kind: p
     with lance_sql.connect(str(place)) as con:
         con.sql(change).fetchall()
         result = con.sql("SELECT name, count(*) AS n FROM t GROUP BY name")
-        assert is_numbered(result)
+        assert is_coded(result)
         assert result.types == [kind, pa.int64()]
         assert result.reader().schema.types == [kind, pa.int64()]
         assert con.sql("SELECT name, count(*) AS n FROM t GROUP BY name").reader().schema.types[0] == kind
@@ -262,7 +262,7 @@ def test_all_ways_to_read_a_result(place: Path) -> None:
 
         def result() -> lance_sql.QueryResult:
             found = con.sql(text, [999])
-            assert is_numbered(found)
+            assert is_coded(found)
             return found
 
         assert sorted(result().fetchall(), key=repr) == expected
@@ -296,7 +296,7 @@ def test_cursors_transactions_and_own_connections(tmp_path: Path) -> None:
         con.begin()
         con.sql("INSERT INTO t SELECT id, 'added ' || id % 2, state, price, name FROM t")
         inside = con.sql(text)
-        assert is_numbered(inside)
+        assert is_coded(inside)
         assert rows(inside.arrow()) == sorted([*before, ("added 0", 150), ("added 1", 150)], key=repr)
         con.rollback()
         with con.cursor() as other:
@@ -306,7 +306,7 @@ def test_cursors_transactions_and_own_connections(tmp_path: Path) -> None:
     own = duckdb.connect()
     with lance_sql.connect(str(tmp_path), duckdb=own) as con:
         found = con.sql(text)
-        assert is_numbered(found)
+        assert is_coded(found)
         assert rows(found.arrow()) == before
 
 
@@ -322,11 +322,11 @@ def test_tables_that_macros_scan_as_well_keep_their_strings(place: Path) -> None
     with lance_sql.connect(str(place)) as con:
         con.sql("CREATE MACRO above(x) AS x + 0")
         numbered = con.sql(text)
-        assert isinstance(query_of(numbered), numbered_keys.NumberedQuery)
+        assert isinstance(query_of(numbered), dictionary_keys.CodedQuery)
         assert numbered.arrow().num_rows
         con.sql("CREATE OR REPLACE MACRO above(x) AS x + (SELECT count(DISTINCT name) FROM t)")
         found = con.sql(text)
-        assert not isinstance(query_of(found), numbered_keys.NumberedQuery)
+        assert not isinstance(query_of(found), dictionary_keys.CodedQuery)
         assert rows(found.arrow()) == [(f, s, n + 300) for f, s, n in rows(numbered.arrow())]
 
 
@@ -336,15 +336,15 @@ def test_tables_that_macros_scan_as_well_keep_their_strings(place: Path) -> None
 def test_small_tables_keep_their_strings(
     place: Path, monkeypatch: pytest.MonkeyPatch, least: int, filtered: int, expected: list[int]
 ) -> None:
-    monkeypatch.setattr(numbered_keys, "_LEAST_ROWS", least)
-    monkeypatch.setattr(numbered_keys, "_LEAST_FILTERED_ROWS", filtered)
+    monkeypatch.setattr(dictionary_keys, "_LEAST_ROWS", least)
+    monkeypatch.setattr(dictionary_keys, "_LEAST_FILTERED_ROWS", filtered)
     texts = [
         "GROUP BY name",
         "WHERE id > 7 GROUP BY name",
         "WHERE id > 7 GROUP BY name HAVING max(id) > 0",
     ]
     with lance_sql.connect(str(place)) as con:
-        assert [is_numbered(con.sql(f"SELECT name, max(id) FROM t {text}")) for text in texts] == expected
+        assert [is_coded(con.sql(f"SELECT name, max(id) FROM t {text}")) for text in texts] == expected
 
 
 _SELECTED = [

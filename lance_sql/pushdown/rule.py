@@ -1,0 +1,87 @@
+"""The shape of a rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence, Set
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, Protocol
+
+from lance_engine.scan.width import estimated_row_bytes
+
+from lance_sql.pushdown.statement_plan import StatementPlan
+from lance_sql.syntax import tree
+from lance_sql.syntax.scopes import BoundQuery, Names
+
+if TYPE_CHECKING:
+    from lance_engine.dataset import DatasetVersion
+
+    from lance_sql.engines.base import Engine, Parameters, PlannedQuery, Query
+
+#: Smaller local tables are read in the time that the parser takes to load.
+_LOADING_PAYS: Final = 64 << 20
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A statement that an engine has planned, or that it plans if `planned` is called."""
+
+    plan: StatementPlan
+    engine: Engine
+    parameters: Parameters
+    planned: Callable[[], PlannedQuery]
+
+    @property
+    def force(self) -> bool:
+        """Whether rules apply even if they do not pay."""
+        return self.engine.pushdowns.force
+
+    def bound(self, rule: Rule) -> BoundQuery | None:
+        """The statement with its names bound, for a rule that the session uses.
+
+        None if the rule certainly does not apply, or if it is not certain that it may.
+        """
+        datasets = self.plan.datasets
+        words = self.plan.words
+        if not datasets or not words or not self.engine.pushdowns.allow(rule.name):
+            return None
+        if any(words.isdisjoint(wanted) for wanted in rule.words):
+            return None
+        if not (self.force or tree.is_loaded() or any(map(_is_large, datasets.values()))):
+            return None
+        query = None if self._names is None else self.plan.query(self._names)
+        return None if query is None or rule.hindrance(self.engine) else query
+
+    @cached_property
+    def _names(self) -> Names | None:
+        return self.engine.matching_names()
+
+
+class Rule(Protocol):
+    """A way to read less for the result of a query."""
+
+    @property
+    def name(self) -> str:
+        """The name in settings."""
+
+    @property
+    def words(self) -> Sequence[Set[str]]:
+        """Keywords: a statement to which the rule applies has at least one of each set."""
+
+    def hindrance(self, engine: Engine) -> str:
+        """Why the rule does not apply with the settings and functions of a session; "" if it does."""
+
+    def applied(self, asked: Asked, query: Query | None = None) -> Query | None:
+        """A query with the rows of `query` that reads less; None if the rule does not apply or not pay.
+
+        `query` is that of the engine by default.
+        """
+
+    def described(self, asked: Asked) -> str | None:
+        """What the rule does for a statement, for EXPLAIN; None if nothing, or if the scans say so."""
+
+
+def _is_large(dataset: DatasetVersion) -> bool:
+    if not dataset.snapshot.is_local:
+        return True
+    return dataset.count_rows() * estimated_row_bytes(dataset.storage_schema) >= _LOADING_PAYS
