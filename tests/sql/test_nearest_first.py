@@ -156,4 +156,4 @@ def test_a_condition_on_zoned_times_means_what_the_engine_makes_of_it(tmp_path: 
         text = "FROM {} WHERE moment >= '1970-01-01' ORDER BY array_distance(v, [0, 0]::FLOAT[2]) LIMIT 1"
         session.register("memory_table", table)
         expected = session.sql(f"SELECT v {text.format('memory_table')}").fetchall()
-        assert session.sql(f"SELECT v {text.format('t')}").fetchall() == expected == [([5.0, 0.0],)]
+        assert session.sql(f"SELECT v {text.format('t')}").fetchall() == expected == [((5.0, 0.0),)]

@@ -177,7 +177,7 @@ def test_prefilter_refuses_times_that_depend_on_the_time_zone(tmp_path: Path) ->
                 session.sql(search + condition)
         found = session.sql(search + ">= '1970-01-01 00:00:00-05'").fetchall()
         assert found == session.sql("SELECT v FROM t WHERE moment >= '1970-01-01' LIMIT 1").fetchall()
-        assert found == [([5.0, 0.0],)]
+        assert found == [((5.0, 0.0),)]
 
 
 def test_no_such_dataset(session: lance_sql.Connection) -> None:
