@@ -27,8 +27,8 @@ from benchmarks.vector_peers import Extension, Faiss, Found, Ours, OurSql, Pylan
 DIM: Final = 128
 K: Final = 10
 
-#: Kind, options of the build, and of searches; both peers get the same number of partitions. `refine_factor` is
-#: our default, without which pylance returns estimates of distances.
+#: Kind, options of the build, and of searches; both peers get the same number of partitions. `refine_factor`
+#: is our default, without which pylance returns estimates of distances.
 INDICES: Sequence[tuple[str, Mapping[str, Any], Sequence[Mapping[str, Any]]]] = (
     ("IVF_PQ", {"num_sub_vectors": 16}, [{"nprobes": 10, "refine_factor": 10}]),
     ("IVF_SQ", {}, [{"nprobes": 10, "refine_factor": 4}]),
