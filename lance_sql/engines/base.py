@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import pyarrow as pa
 from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import InvalidArgumentError
+from lance_engine.recent import Recent
 from lance_engine.records import record
 
 from lance_sql.catalog.access import Restrictions
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from lance_sql.syntax.scopes import Names
 
 Parameters = Sequence[Any] | Mapping[str, Any] | None
+#: What engines keep for a statement that runs again, by keys of their own.
+Kept = Recent[Hashable, Any]
 
 
 def check_parameters(params: Any) -> None:
@@ -186,8 +189,11 @@ class Engine(Protocol):
     def without_pushdowns(self) -> AbstractContextManager[None]:
         """Statements that are planned and run in this block use no rules."""
 
-    def query(self, text: str, params: Parameters) -> PlannedQuery:
-        """Plan `text`; statements without a result run at once. Raises `LanceError`."""
+    def query(self, text: str, params: Parameters, kept: Kept | None = None) -> PlannedQuery:
+        """Plan `text`; statements without a result run at once. Raises `LanceError`.
+
+        `kept` is what the engine keeps for the text until its datasets or settings are others.
+        """
 
     def kinds(self, rows: pa.Table) -> Sequence[Any]:
         """As `Query.kinds`, for rows that a statement returns."""

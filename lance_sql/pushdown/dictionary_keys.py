@@ -145,7 +145,7 @@ class DictionaryKeys:
     def _planned(self, asked: Asked, text: str) -> PlannedQuery | None:
         """The query of a text over another table, None if it needs the columns unchanged."""
         try:
-            return asked.engine.query(text, asked.parameters)
+            return asked.engine_query(text)
         except LanceError:
             return None
 

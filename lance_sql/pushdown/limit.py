@@ -77,7 +77,7 @@ class Limit:
             return None
         query = query or asked.planned()
         if _pays_to_skip(wanted, asked.force) and query is asked.planned():
-            skipping = asked.engine.query(_without_offset(asked), asked.parameters)
+            skipping = asked.engine_query(_without_offset(asked))
             if skipping.scans.get(wanted.table) == 1:
                 return LimitedQuery(skipping, wanted, skips=True)
         return LimitedQuery(query, wanted)

@@ -17,7 +17,7 @@ from lance_sql.pushdown.top_n import TopN
 
 if TYPE_CHECKING:
     from lance_sql.catalog.binding import Bound
-    from lance_sql.engines.base import Engine, Parameters, PlannedQuery, Query
+    from lance_sql.engines.base import Engine, Parameters, Query
     from lance_sql.engines.finished import Finished
     from lance_sql.text.statement import Statement
 
@@ -43,19 +43,15 @@ class PushdownPlanner:
             self.filters,
         )  # fmt: skip
 
-    def asked(
-        self,
-        statement: Statement,
-        bound: Bound,
-        parameters: Parameters,
-        planned: Callable[[], PlannedQuery],
-    ) -> Asked:
-        """A statement as rules see it; `planned` is only called for what needs a plan."""
-        return Asked(self._plans.of(statement, bound, parameters), self._engine, parameters, planned)
+    def asked(self, statement: Statement, bound: Bound, parameters: Parameters) -> Asked:
+        """A statement as rules see it, which is not planned yet."""
+        return Asked(self._plans.of(statement, bound, parameters), self._engine, parameters)
 
     def known(self, asked: Asked) -> Finished | None:
         """The answer that a statement got before, without planning it; None if it has to be planned."""
-        return None if asked.parameters else self.metadata_aggregates.known(asked.plan, self._engine)
+        if asked.parameters or self._engine.pushdowns.verify:
+            return None
+        return self.metadata_aggregates.known(asked.plan, self._engine)
 
     def query(self, asked: Asked) -> tuple[Query, list[Callable[[], object]]]:
         """The query to run instead of the planned one, and what to call when it cannot run any more."""

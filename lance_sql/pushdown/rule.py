@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Protocol
@@ -24,12 +24,23 @@ _LOADING_PAYS: Final = 64 << 20
 
 @dataclass(frozen=True)
 class Asked:
-    """A statement that an engine has planned, or that it plans if `planned` is called."""
+    """A statement, which the engine plans when a rule first needs its plan."""
 
     plan: StatementPlan
     engine: Engine
     parameters: Parameters
-    planned: Callable[[], PlannedQuery]
+
+    def planned(self) -> PlannedQuery:
+        """The query of the engine."""
+        return self._planned
+
+    @cached_property
+    def _planned(self) -> PlannedQuery:
+        return self.engine_query(self.plan.statement.original)
+
+    def engine_query(self, text: str) -> PlannedQuery:
+        """A query of the engine in place of the statement."""
+        return self.engine.query(text, self.parameters, self.plan.of_engine)
 
     @property
     def force(self) -> bool:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
 
     from lance_sql.catalog.binding import Bound
-    from lance_sql.engines.base import Engine, Parameters
+    from lance_sql.engines.base import Engine, Kept, Parameters
 
 T = TypeVar("T")
 
@@ -28,6 +28,8 @@ _QUERIES: Final = frozenset({"(", "FROM", "SELECT", "WITH"})
 #: Number of plans of a session, how long the text of one may be, and what it takes for each character.
 _KEPT_PLANS: Final = 64
 _LONGEST_KEPT: Final = 8192
+#: Number of values that the engine keeps for a statement.
+_KEPT_BY_ENGINE: Final = 16
 _BYTES_PER_CHARACTER: Final = 200
 
 
@@ -76,6 +78,11 @@ class StatementPlan:
         value: T = self._facts[name]
         return value
 
+    @property
+    def of_engine(self) -> Kept:
+        """What the engine keeps for the statement."""
+        return self.fact("of the engine", partial(Recent, _KEPT_BY_ENGINE))
+
     def known(self, name: Hashable) -> Any:
         """A fact that is kept; None without one."""
         return self._facts.get(name)
@@ -95,9 +102,9 @@ class StatementPlan:
 
         `names` belongs to each statement: a user may change the settings of an own session unnoticed.
         """
-        if names != self._names:
+        if self._names not in (None, names):
             self._facts = {}
-            self._names = names
+        self._names = names
         return self.fact("query", partial(self._bound, names))
 
     def _bound(self, names: Names) -> BoundQuery | None:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from lance_sql.catalog.binding import Binding, Bound
     from lance_sql.catalog.catalog import Catalog
     from lance_sql.engines.base import Engine, Query
-    from lance_sql.pushdown.rule import Asked
     from lance_sql.searches.statement import Searches
     from lance_sql.searches.table import SearchTable
     from lance_sql.session.explanation import Explanation
@@ -51,7 +50,7 @@ class Planner:
         """The query for a statement, and what to call when its result is released."""
         released: list[Callable[[], object]] = []
         bound = self._bound(searches.statement, searches.tables)
-        asked = self._asked(searches, bound)
+        asked = self._pushdowns.asked(searches.statement, bound, searches.parameters)
         # In a transaction, an engine may refuse all statements after an error.
         query: Query | None = None if self._catalog.transaction is not None else self._pushdowns.known(asked)
         if query is None:
@@ -68,10 +67,6 @@ class Planner:
                 released.append(functools.partial(self._unused.extend, list(searches.tables)))
         return query, released
 
-    def _asked(self, searches: Searches, bound: Bound) -> Asked:
-        planned = functools.cache(lambda: self._engine.query(bound.text, searches.parameters))
-        return self._pushdowns.asked(searches.statement, bound, searches.parameters, planned)
-
     def explanation(self, searches: Searches, *, analyze: bool) -> Explanation:
         """The plan of a statement, which only runs with `analyze`."""
         from lance_sql.session.explanation import Explanation  # draws plans
@@ -80,7 +75,8 @@ class Planner:
         bound = self._bound(statement, searches.tables)
         self._unused.extend(searches.tables)
         # Plan only if necessary: planning runs statements that are not queries.
-        pushdowns, asked = self._pushdowns, self._asked(searches, bound)
+        pushdowns = self._pushdowns
+        asked = pushdowns.asked(statement, bound, params)
         answer = pushdowns.metadata_aggregates.applied(asked, None)
         if answer is not None:
             return Explanation(engine.capabilities.name, str(answer), ())

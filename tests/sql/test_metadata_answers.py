@@ -50,9 +50,9 @@ def planned(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found: list[str] = []
     query = DuckDBEngine.query
 
-    def noted(engine: DuckDBEngine, text: str, params: Any) -> Any:
+    def noted(engine: DuckDBEngine, text: str, *others: Any) -> Any:
         found.append(text)
-        return query(engine, text, params)
+        return query(engine, text, *others)
 
     monkeypatch.setattr(DuckDBEngine, "query", noted)
     return found

@@ -51,9 +51,9 @@ def test_values_are_computed_by_one_query(con: Connection, monkeypatch: pytest.M
     planned = []
     query = DuckDBEngine.query
 
-    def counted(engine: DuckDBEngine, text: str, params: Any) -> Any:
+    def counted(engine: DuckDBEngine, text: str, *others: Any) -> Any:
         planned.append(text)
-        return query(engine, text, params)
+        return query(engine, text, *others)
 
     monkeypatch.setattr(DuckDBEngine, "query", counted)
     con.sql("INSERT INTO t VALUES (1, 'one', NULL), (2, 'two', DEFAULT)")

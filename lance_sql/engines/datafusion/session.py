@@ -20,6 +20,7 @@ from lance_sql.engines.alone import Alone
 from lance_sql.engines.base import (
     EngineData,
     EnginePlan,
+    Kept,
     Parameters,
     ScanReport,
 )
@@ -150,7 +151,7 @@ class DataFusionEngine(TableSession[DataFusionTable]):
     def kinds(self, rows: pa.Table) -> Sequence[Any]:
         return ()
 
-    def query(self, text: str, params: Parameters) -> DataFusionQuery:
+    def query(self, text: str, params: Parameters, kept: Kept | None = None) -> DataFusionQuery:
         known = dict(self._tables)
 
         def again(plan: Callable[[], Any]) -> Any:

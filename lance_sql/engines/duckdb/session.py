@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import duckdb
 import pyarrow as pa
 from lance_engine.errors import InvalidArgumentError, LanceError
-from lance_engine.recent import Recent
 
 from lance_sql.catalog.access import Restrictions
 from lance_sql.engines.alone import Alone
 from lance_sql.engines.base import (
     EngineData,
     EnginePlan,
+    Kept,
     Parameters,
     ScanReport,
 )
@@ -38,10 +38,6 @@ if TYPE_CHECKING:
 
     from lance_sql.engines.parts import Parts
     from lance_sql.syntax.scopes import Names
-
-
-#: Number of statements whose estimates are kept, so that they are planned only once when they run again.
-_KEPT_COUNTS = 64
 
 
 def start(connection: duckdb.DuckDBPyConnection | None, **options: Any) -> DuckDBEngine:
@@ -68,11 +64,6 @@ class DuckDBEngine(TableSession[DuckDBTable]):
         self._owned = connection is None if owned is None else owned
         self._is_new = connection is None
         self._opened = opening() if connection is None else lambda: connection
-        #: statement, parameters and whether scans give one another keys
-        #: -> the tables of a join, and the rows that its scans leave of them
-        self._counted: Recent[tuple[str, str, bool], tuple[set[DuckDBTable], dict[DuckDBTable, int]]] = (
-            Recent(_KEPT_COUNTS)
-        )
         #: other data by name
         self._others: dict[str, Any] = {}
         self._in_transaction = False
@@ -101,7 +92,6 @@ class DuckDBEngine(TableSession[DuckDBTable]):
         system_columns: Sequence[str],
         parts: Parts | None = None,
     ) -> None:
-        self._counted.clear()
         self._tables.pop(name, None)
         self._others.pop(name, None)
         scanned = source(dataset, name, system_columns, planning=self._planning, runs=self._runs, parts=parts)
@@ -111,7 +101,6 @@ class DuckDBEngine(TableSession[DuckDBTable]):
             self._tables[name] = scanned
 
     def unregister(self, name: str) -> None:
-        self._counted.clear()
         try:
             self.connection.unregister(name)
         except duckdb.TransactionException:  # after an error, a transaction can only be rolled back
@@ -180,9 +169,9 @@ class DuckDBEngine(TableSession[DuckDBTable]):
     def likes_are_standard(self) -> bool:
         return self.functions_are_standard()
 
-    def query(self, text: str, params: Parameters) -> DuckDBQuery:
+    def query(self, text: str, params: Parameters, kept: Kept | None = None) -> DuckDBQuery:
         def expected() -> dict[DuckDBTable, int]:
-            return self._expected(planned, text, params)
+            return self._expected(planned, text, params, kept)
 
         with self._changes.during(text), self.running(self.begin()), self._planning.noted() as planned:
             if self._in_transaction:  # a typing error would abort it
@@ -200,23 +189,24 @@ class DuckDBEngine(TableSession[DuckDBTable]):
             return list(self.connection.from_arrow(rows.schema.empty_table()).types)
 
     def _expected(
-        self, planned: Mapping[DuckDBTable, Planned], text: str, params: Parameters
+        self, planned: Mapping[DuckDBTable, Planned], text: str, params: Parameters, kept: Kept | None
     ) -> dict[DuckDBTable, int]:
         """The row counts with which a query over some tables should be executed."""
         if not may_expect_fewer(planned):
             return {}
         run = self._runs.current
         key = (text, repr(params), run is not None and run.join_keys is not None)
-        known = self._counted.get(key)
-        if known is not None and known[0] == set(planned):
-            return known[1]
+        known = None if kept is None else kept.get(key)
+        if known is not None:  # by name: the tables may have been registered again
+            return {table: known[table.table.name] for table in planned if table.table.name in known}
         try:
             with self._planning.noted() as explained:
                 self._table("EXPLAIN " + text, params)
             rows = expected_rows(explained)
         except duckdb.Error:  # not a statement that can be explained
             rows = {}
-        self._counted[key] = (set(planned), rows)
+        if kept is not None:
+            kept[key] = {table.table.name: count for table, count in rows.items()}
         return rows
 
     def _table(self, text: str, params: Parameters) -> pa.Table:
@@ -299,7 +289,6 @@ class DuckDBEngine(TableSession[DuckDBTable]):
         with self._changes.during(statement), self.running(self.begin()):
             self.connection.execute(statement)
         self._in_transaction = statement == "BEGIN"
-        self._counted.clear()
         while self._left:
             self.connection.unregister(self._left.pop())
 
@@ -314,7 +303,6 @@ class DuckDBEngine(TableSession[DuckDBTable]):
         return engine
 
     def close(self) -> None:
-        self._counted.clear()
         self._tables.clear()
         self.call.close()
         if self._owned:
