@@ -142,6 +142,22 @@ def test_an_index_that_is_not_read(path: str, monkeypatch: pytest.MonkeyPatch) -
     CACHE.clear()
 
 
+def test_several_indices(tmp_path: Path) -> None:
+    """The first by name counts, also after changes that list it last."""
+    path = str(tmp_path / "t.lance")
+    table = pa.table({"id": range(ROWS), "v": vector_array(VALUES)})
+    ds = lance_sql.write(table, path)
+    ds.create_index("v", "IVF_FLAT", num_partitions=2, name="b")
+    ds = lance_sql.open(path).create_index("v", "IVF_SQ", num_partitions=2, metric="cosine", name="a")
+    for changed in (False, True):
+        if changed:
+            lance_sql.write(pa.table({"id": [1000], "v": vector_array(-VALUES[:1])}), path, "append")
+            ds = lance_sql.open(path).optimize_indices()
+        for use_index in (True, False):
+            found = ds.nearest("v", QUERY, K, use_index=use_index)
+            check(list(zip(found["id"].to_pylist(), found["_distance"].to_pylist(), strict=True)))
+
+
 def test_lists_of_vectors(tmp_path: Path) -> None:
     """Their index is not read, but its metric counts."""
     lists = pa.ListArray.from_arrays(pa.array(range(0, ROWS + 1, 2), pa.int32()), vector_array(VALUES))

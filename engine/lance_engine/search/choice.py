@@ -35,14 +35,14 @@ class OpenIndex(NamedTuple):
 
 
 def metric_of(snapshot: Snapshot, column: VectorColumn, asked: str | None) -> Metric:
-    """The metric of a search: the one asked for, otherwise that of the first index on the column.
+    """The metric of a search: the one asked for, otherwise that of the first index on the column, by name.
 
-    The index need not be used, or readable. Without an index: the number of different bits for unsigned
-    bytes, and L2 for all other types.
+    Manifests list indices in another order after each change. The index need not be used, or readable.
+    Without an index: the number of different bits for unsigned bytes, and L2 for all other types.
     """
     if asked is not None:
         return metric_named(asked)
-    for segment in all_segments(snapshot):
+    for segment in sorted(all_segments(snapshot), key=lambda segment: segment.name):
         if segment.kind.lower() in _KINDS and segment.fields == (column.field_id,):
             found = metric_in_details(segment.details)
             if found is None:
@@ -59,8 +59,8 @@ def _metric_in_files(snapshot: Snapshot, segment: IndexSegment) -> Metric | None
 
 
 def choose_index(snapshot: Snapshot, column: VectorColumn, metric: Metric) -> OpenIndex | None:
-    """The first readable index on the column with this metric."""
-    for index in VECTORS.indices(snapshot):
+    """The first readable index on the column with this metric, by name."""
+    for index in sorted(VECTORS.indices(snapshot), key=lambda index: index.name):
         if index.field_id != column.field_id or column.is_multi:
             continue
         usable = tuple(
