@@ -34,8 +34,26 @@ METRICS = ("l2", "cosine", "dot")
 TYPES: tuple[Any, ...] = (np.float32, np.float64, np.float16, np.float32)
 #: None, one that many rows pass, and one after which rows are compared without the index.
 FILTERS = (None, "id % 10 <> 3", "id % 20 = 1")
+QUICK = [
+    "IVF_FLAT-l2",
+    "IVF_PQ-cosine",
+    "IVF_PQ-dot",
+    "IVF_SQ-cosine",
+    "IVF_RQ-l2",
+    "IVF_RQ-cosine",
+    "IVF_HNSW_FLAT-dot",
+    "IVF_HNSW_PQ-l2",
+    "IVF_HNSW_SQ-cosine",
+]
 CASES = [
-    pytest.param(kind, metric, TYPES[number % 4], number % 2 == 1, id=f"{kind}-{metric}")
+    pytest.param(
+        kind,
+        metric,
+        TYPES[number % 4],
+        number % 2 == 1,
+        id=f"{kind}-{metric}",
+        marks=[] if f"{kind}-{metric}" in QUICK else [pytest.mark.slow],
+    )
     for number, (kind, metric) in enumerate(itertools.product(KINDS, METRICS))
 ]
 

@@ -19,14 +19,13 @@ TABLE = pa.table(
     {
         "x": pa.array([1, 2, None, 4]),
         "s": ["a", None, "b", "c"],
-        "f": [1.5, None, 2.5, 3.5],
         "b": [True, False, None, True],
         "d": pa.array(
             [datetime.date(2024, 1, 1), None, datetime.date(2024, 1, 3), datetime.date(2024, 1, 4)]
         ),
     }
 )
-VALUES = {"x": "1", "s": "'a'", "f": "1.5", "b": "true", "d": "DATE '2024-01-01'"}
+VALUES = {"x": "1", "s": "'a'", "d": "DATE '2024-01-01'"}
 #: Conditions on a column {c} and a value {v}.
 SHAPES = (
     "{c} = NULL",
