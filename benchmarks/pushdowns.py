@@ -1,7 +1,7 @@
 """``python -m benchmarks.pushdowns``: what each pushdown saves in TPC-H and ClickBench, on both engines.
 
 Each query runs with all rules, without each of them, without any, and over Parquet, by turns in one process
-with warm caches. Times are medians; on a busy machine the ratios say more than the milliseconds.
+with warm caches. Times are the least processor time of some runs, which other programs hardly change.
 """
 
 from __future__ import annotations
@@ -65,19 +65,19 @@ def runs_of(suite: Suite, engine: str) -> Iterator[tuple[str, Callable[[str], ob
 
 
 def measured(suite: Suite, engine: str, repetitions: int) -> dict[str, dict[str, float]]:
-    """The median seconds of each query, by the way in which it runs."""
+    """The processor time of each query, by the way in which it runs."""
     runs = dict(runs_of(suite, engine))
     found: dict[str, dict[str, float]] = {name: {} for name in runs}
     for query, text in track(suite.queries.items(), f"{suite.name}, {engine}", transient=True):
         times: dict[str, list[float]] = {name: [] for name in runs}
         for repetition in range(repetitions + 1):
             for name, run in runs.items():
-                begin = time.perf_counter()
+                begin = time.process_time()
                 run(text)
                 if repetition:  # the first run fills caches
-                    times[name].append(time.perf_counter() - begin)
+                    times[name].append(time.process_time() - begin)
         for name, seconds in times.items():
-            found[name][query] = statistics.median(seconds)
+            found[name][query] = min(seconds)
     return found
 
 
@@ -105,8 +105,8 @@ def main() -> int:
             found = measured(suite, engine, chosen.repetitions)
             shown = Table(
                 "without",
-                "times as long (geometric mean)",
-                "queries that take at least a fifth longer (times as long)",
+                "times the time (geometric mean)",
+                "queries that take at least a fifth longer (times the time)",
                 title=f"{suite.name}, {engine}",
             )
             for name in (*RULES, NOTHING):

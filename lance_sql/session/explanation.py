@@ -99,7 +99,7 @@ class Explanation:
             details.append(("columns", columns))
         if scan.numbered:
             details.append(
-                ("numbered", f"{', '.join(scan.numbered)}: compared as numbers instead of strings")
+                ("codes", f"{', '.join(scan.numbered)}: compared as dictionary codes instead of strings")
             )
         details.append(("pushed", " AND ".join(scan.pushed) or "-"))
         details.append(("residual", " AND ".join(scan.residual) or "-"))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
@@ -22,6 +20,7 @@ from lance_sql.statements.refusals import (
 )
 from lance_sql.statements.session import Session
 from lance_sql.statements.settings import change_setting
+from lance_sql.syntax.tree import quiet
 from lance_sql.text.literals import literal_edits, parameter_edits
 from lance_sql.text.shown import shown
 from lance_sql.text.statement import Statement
@@ -108,7 +107,7 @@ def _parsed(session: Session, statement: Statement, params: Parameters) -> pa.Ta
 
     from lance_sql.statements import alter, changes, comments, copy, create, indices, insert, merge
 
-    with _quiet():
+    with quiet():
         tree = _tree(_without_null_comment(statement) or _with_kind_first(statement) or _numbered(statement))
     match tree:
         case exp.Insert():
@@ -223,15 +222,3 @@ def _numbered(statement: Statement) -> str:
     for start, end, replacement in sorted(edits, reverse=True):
         text = text[:start] + replacement + text[end:]
     return text
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Without the parser's warnings about unknown statements."""
-    logger = logging.getLogger("sqlglot")
-    level = logger.level
-    logger.setLevel(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)

@@ -137,10 +137,12 @@ def test_groups_are_those_of_the_strings(place: Path, text: str) -> None:
 @pytest.mark.parametrize("engine", ["duckdb"])
 def test_the_plan_shows_the_numbers(place: Path, engine: str) -> None:
     with lance_sql.connect(str(place), engine=engine) as con:
-        assert "flag, State: compared as numbers" in str(con.explain(CODED[0]))
-        assert "compared as numbers" not in str(con.explain("SELECT flag, min(flag) FROM t GROUP BY flag"))
+        assert "flag, State: compared as dictionary codes" in str(con.explain(CODED[0]))
+        assert "compared as dictionary codes" not in str(
+            con.explain("SELECT flag, min(flag) FROM t GROUP BY flag")
+        )
         plan = con.sql("EXPLAIN " + CODED[0]).arrow()
-    assert any("compared as numbers" in value for value in plan.column(1).to_pylist())
+    assert any("compared as dictionary codes" in value for value in plan.column(1).to_pylist())
 
 
 def test_parameters_and_second_runs(place: Path) -> None:

@@ -62,7 +62,7 @@ def used(con: Any, rule: str) -> bool:
             return isinstance(result._query, LimitedQuery)
         case "top_n":
             return len(scans) == 2
-    return "compared as numbers" in str(con.explain(text))
+    return "compared as dictionary codes" in str(con.explain(text))
 
 
 def test_every_rule_has_a_query() -> None:

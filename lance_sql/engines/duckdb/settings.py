@@ -33,7 +33,7 @@ _AT_ONCE: Final = re.compile(
 _STANDARD: Final = frozenset(
     {
         "!~~", "contains", "ends_with", "ilike_escape", "like_escape", "not_like_escape", "prefix",
-        "regexp_matches", "starts_with", "suffix", "~~", "~~*",
+        "starts_with", "suffix", "~~", "~~*",
     }
 )  # fmt: skip
 
