@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 import uuid
 import warnings
 from collections.abc import Iterator
@@ -90,14 +91,25 @@ class ObjectStore(NamedTuple):
 @pytest.fixture(scope="session")
 def object_store_endpoint() -> Iterator[str]:
     """An emulator of S3 and DynamoDB on an unused port of the loopback interface."""
+    from moto.dynamodb.responses import DynamoHandler
     from moto.server import ThreadedMotoServer
 
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    yield f"http://{host}:{port}"
-    server.stop()
+    # The emulator tests the condition of a put and then stores the item: two threads may both pass the test.
+    # DynamoDB does both at once.
+    one_at_a_time, handle = threading.Lock(), DynamoHandler.call_action
+
+    def handle_alone(self: DynamoHandler) -> Any:
+        with one_at_a_time:
+            return handle(self)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(DynamoHandler, "call_action", handle_alone)
+        server.start()
+        host, port = server.get_host_and_port()
+        yield f"http://{host}:{port}"
+        server.stop()
 
 
 @pytest.fixture

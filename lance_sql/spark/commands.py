@@ -23,22 +23,20 @@ from pyspark.sql.types import NullType, StructField, StructType
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.catalog.metadata import metadata_table
 from lance_sql.spark.facts import KEY, with_facts
+from lance_sql.spark.job import check_stable_row_ids
 from lance_sql.spark.options import Options
 from lance_sql.spark.places import places
 from lance_sql.spark.procedures import call, table_name
 from lance_sql.spark.pushed import row_filter
 from lance_sql.spark.reader import schema_of
 from lance_sql.spark.summaries import summaries
-from lance_sql.spark.types import check_storable, spark_schema, stored_schema
+from lance_sql.spark.table_properties import FORMAT, declaration, with_property
+from lance_sql.spark.types import COMMENT, check_storable, spark_schema, stored_schema, with_comments
 from lance_sql.spark.versions import arrow_schema
 from lance_sql.text.metadata_tables import METADATA_TABLES
 
 _MISSING: Final = {"missing": True}
 _EXISTS: Final = {"exists": True}
-# Properties of a new table with this prefix are write options.
-_SETTING: Final = "lance."
-# Properties that Spark adds to every table it creates.
-_OF_SPARK: Final = frozenset({"owner", "provider", "external", "is_managed_location", "location"})
 
 
 def run(options: Options) -> StructType:
@@ -88,9 +86,7 @@ def _load(options: Options, command: Mapping[str, Any]) -> StructType:
         at, part = places(options).find(namespace[:-1], namespace[-1]), command["table"]
     if at is None:
         return _answer(_MISSING)
-    texts = {name: str(value) for name, value in {"path": at.path, "part": part, **chosen}.items() if value}
-    if at.storage_options != options.storage_options and at.storage_options is not None:
-        texts["storage_options"] = json.dumps(dict(at.storage_options))
+    texts = _texts(options, at, part=part, **chosen)
     parsed = Options.parse(texts)
     read = dataclasses.replace(at, version=parsed.version, tag=parsed.tag, as_of=parsed.as_of, part=part)
     try:
@@ -99,8 +95,20 @@ def _load(options: Options, command: Mapping[str, Any]) -> StructType:
         return _answer(_MISSING)
     if part is not None:
         return _answer({"options": texts}, spark_schema(metadata_table(dataset, part).schema))
-    answer = {"options": texts, "properties": dict(dataset.snapshot.manifest.config)}
+    properties = {**dataset.snapshot.manifest.config, "provider": FORMAT, "location": dataset.uri}
+    comment = (dataset.storage_schema.metadata or {}).get(COMMENT.encode())
+    if comment is not None:
+        properties[COMMENT] = comment.decode("utf-8", "replace")
+    answer = {"options": texts, "properties": properties}
     return _answer(answer, with_facts(schema_of(read, dataset), dataset))
+
+
+def _texts(options: Options, at: Options, **more: object) -> dict[str, str]:
+    """Options of a table in addition to those of its catalog."""
+    texts = {name: str(value) for name, value in {"path": at.path, **more}.items() if value}
+    if at.storage_options != options.storage_options and at.storage_options is not None:
+        texts["storage_options"] = json.dumps(dict(at.storage_options))
+    return texts
 
 
 def _exists(options: Options, command: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -126,31 +134,43 @@ def _drop_namespace(options: Options, command: Mapping[str, Any]) -> Mapping[str
 
 
 def _create(options: Options, command: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    schema = StructType.fromJson(json.loads(command["schema"]))
-    check_storable(schema)
-    given = {key: value for key, value in command["properties"].items() if key not in _OF_SPARK}
-    settings = {key: value for key, value in given.items() if key.startswith(_SETTING)}
-    properties = {key: value for key, value in given.items() if key not in settings}
-    parsed = Options.parse(
-        {**{key.removeprefix(_SETTING): settings[key] for key in settings}, "path": options.path}
-    )
-    if options.namespace is not None and _at(options, command) is not None:
+    """Create a table without rows, or replace one if ``replaces``; only check that with ``only_check``.
+
+    A checked table is then written with its rows, and `_configure` completes it.
+    """
+    declared = declaration(StructType.fromJson(json.loads(command["schema"])), command["properties"])
+    place = _at(options, command)
+    existing = _open(place)
+    if existing is not None and not command["replaces"]:
         return _EXISTS
-    at = places(options).new(command["namespace"], command["table"])
+    if existing is None and command["replaces"] and command["must_exist"]:
+        return _MISSING
+    if existing is not None:
+        check_stable_row_ids(existing.snapshot, declared.stable_row_ids)
+    at = place or places(options).new(command["namespace"], command["table"])
+    if command["only_check"]:
+        return {"options": _texts(options, at)}
     try:
-        created = write_dataset(
-            stored_schema(schema).empty_table(),
+        write_dataset(
+            declared.schema.empty_table(),
             at.path,
-            mode="create",
-            data_storage_version=parsed.data_storage_version,
-            stable_row_ids=bool(parsed.stable_row_ids),
+            mode="overwrite" if command["replaces"] else "create",
+            data_storage_version=declared.data_storage_version,
+            stable_row_ids=bool(declared.stable_row_ids),
             storage_options=at.storage_options,
         )
     except DatasetExistsError:
         return _EXISTS
-    if properties:
-        SqlDataset.open(created.uri, storage_options=at.storage_options).update_config(properties)
+    _configure(options, command)
     return None
+
+
+def _configure(options: Options, command: Mapping[str, Any]) -> None:
+    """Store the properties of a new table that belong to the user."""
+    declared = declaration(StructType.fromJson(json.loads(command["schema"])), command["properties"])
+    dataset = _existing(places(options).find(command["namespace"], command["table"]))
+    if dataset.snapshot.manifest.config != declared.config:
+        dataset.update_config(declared.config, replace=True)
 
 
 def _drop(options: Options, command: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -199,7 +219,9 @@ def _changed(dataset: SqlDataset, change: Mapping[str, Any]) -> SqlDataset:
     column = ".".join(change.get("column", ()))
     match change["do"]:
         case "add":
-            return dataset.add_columns(stored_schema(StructType.fromJson(json.loads(change["schema"]))))
+            added = StructType.fromJson(json.loads(change["schema"]))
+            check_storable(added)
+            return dataset.add_columns(with_comments(stored_schema(added), added))
         case "drop":
             if change["if_exists"] and column not in dataset.schema.names:
                 return dataset
@@ -207,12 +229,15 @@ def _changed(dataset: SqlDataset, change: Mapping[str, Any]) -> SqlDataset:
         case "rename":
             return dataset.rename_column(column, change["name"])
         case "type":
-            kind = arrow_schema(StructType.fromJson(json.loads(change["schema"]))).field(0).type
-            return dataset.alter_column(column, type=kind)
+            wanted = StructType.fromJson(json.loads(change["schema"]))
+            check_storable(wanted)
+            return dataset.alter_column(column, type=arrow_schema(wanted).field(0).type)
+        case "comment":
+            return dataset.update_schema_metadata({COMMENT: change["comment"]}, column=column)
         case "nullable":
             return dataset.alter_column(column, nullable=change["nullable"])
         case "property":
-            return dataset.update_config({change["key"]: change["value"]})
+            return with_property(dataset, change["key"], change["value"])
         case other:
             raise UnsupportedFeatureError(f"Unsupported change to a table: {other}", path=dataset.uri)
 
@@ -246,10 +271,10 @@ def _call(options: Options, command: Mapping[str, Any]) -> Mapping[str, Any]:
     return call(_existing(at), command["procedure"], arguments)
 
 
-def _existing(at: Options) -> SqlDataset:
+def _existing(at: Options | None) -> SqlDataset:
     dataset = _open(at)
     if dataset is None:
-        raise DatasetNotFoundError("Table not found", path=at.path)
+        raise DatasetNotFoundError("Table not found", path=None if at is None else at.path)
     return dataset
 
 
@@ -260,6 +285,7 @@ _COMMANDS: Final[Mapping[str, Callable[[Options, Mapping[str, Any]], Mapping[str
     "create_namespace": _create_namespace,
     "drop_namespace": _drop_namespace,
     "create": _create,
+    "configure": _configure,
     "drop": _drop,
     "rename": _rename,
     "alter": _alter,

@@ -22,6 +22,7 @@ from lance_engine.table.build import CreateOptions
 from lance_engine.table.commit import commit
 from lance_engine.table.snapshot import Snapshot
 from lance_engine.table.versions import open_snapshot
+from lance_engine.write.blob_schema import with_blobs_v2
 from lance_engine.write.check import check_writable
 from lance_engine.write.dataset import check_extension, storage_version_for
 from lance_engine.write.fragments import data_paths, write_fragments
@@ -31,6 +32,7 @@ from pyspark.sql.types import StructType
 
 from lance_sql.spark.job_files import JobFiles
 from lance_sql.spark.options import Options
+from lance_sql.spark.table_properties import declared_in
 from lance_sql.spark.types import (
     check_fits,
     check_storable,
@@ -55,12 +57,23 @@ class WriteJob:
     """
 
     def __init__(self, options: Options, schema: StructType, overwrite: bool) -> None:
+        declared = declared_in(options)
+        if declared is not None:
+            options = dataclasses.replace(
+                options,
+                data_storage_version=options.data_storage_version or declared.data_storage_version,
+                stable_row_ids=(
+                    declared.stable_row_ids if options.stable_row_ids is None else options.stable_row_ids
+                ),
+            )
         self.options = options
         existing = options.latest()
         if existing is not None and options.create:
             raise _exists(existing.uri)
         if existing is None:
             check_extension(options.path)
+        else:
+            check_stable_row_ids(existing, options.stable_row_ids)
         extended = None if overwrite else existing
         self.read_version = existing.version if existing else 0
         self._files = JobFiles(options, self.read_version)
@@ -69,8 +82,14 @@ class WriteJob:
         offered = arrow_schema(schema)
         self._added: pa.Schema | None = None
         if extended is None:
-            created = with_fixed_sizes(stored_schema(schema), options.fixed_size_lists or {})
+            created = stored_schema(schema) if declared is None else declared.schema
+            created = with_fixed_sizes(created, options.fixed_size_lists or {})
             created = with_compression(created, options.compression)
+            if WriteOptions(storage_version_for(options.data_storage_version, None, created)).version >= (
+                2,
+                2,
+            ):
+                created = with_blobs_v2(created)
             self._schema = Schema.from_arrow(created)
         else:
             created = None
@@ -144,12 +163,6 @@ class WriteJob:
 
     def _extended(self, existing: Snapshot, offered: pa.Schema) -> Schema:
         """The schema of the dataset, including the columns that it will get."""
-        if self.options.stable_row_ids is not None and (
-            self.options.stable_row_ids != existing.has_stable_row_ids
-        ):
-            raise UnsupportedFeatureError(
-                "Whether row ids are stable is decided when a dataset is created", path=existing.uri
-            )
         if not self.options.merge_schema:
             return existing.schema
         known = set(existing.schema.names)
@@ -189,6 +202,16 @@ class WriteJob:
             zone_rows=self.options.zone_rows,
             zone_index=cast(ZoneMapForm, self.options.zone_index),
             file_tag=self._files.tag,
+        )
+
+
+def check_stable_row_ids(existing: Snapshot, wanted: bool | None) -> None:
+    """UnsupportedFeatureError if a write asks for another kind of row ids than the dataset has."""
+    if wanted is not None and wanted != existing.has_stable_row_ids:
+        raise UnsupportedFeatureError(
+            "Whether row ids are stable is decided when a dataset is created",
+            path=existing.uri,
+            remedy="Leave out stable_row_ids, or write to a new dataset",
         )
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-import json
+import enum
 from collections.abc import Callable, Mapping
-from typing import Any, get_args
+from typing import Any, Final, NamedTuple, NoReturn, get_args
 
 from lance_engine.dataset import DatasetVersion
 from lance_engine.encodings.profile import PROFILES
 from lance_engine.encodings.settings import GENERAL_SCHEMES
 from lance_engine.errors import DatasetNotFoundError, LanceError
-from lance_engine.io.external_access import ALLOW_EXTERNAL, external_access, with_external_access
+from lance_engine.io.external_access import with_external_access
 from lance_engine.io.resolve import open_store
 from lance_engine.io.store import Store
 from lance_engine.spelling import nearest
@@ -22,14 +22,28 @@ from lance_engine.table.snapshot import Snapshot
 from lance_engine.table.versions import open_snapshot
 from lance_engine.write.options import WriteOptions, ZoneMapForm
 
+import lance_sql.spark.option_values as values
+
 _LIMITS = WriteOptions()
 # Bytes of data files per task: the same as Spark uses for Parquet.
 PARTITION_BYTES = 128 << 20
 COMPRESSIONS = (*GENERAL_SCHEMES, "fsst", "none")
+#: The option with the names of the options that were given for this read or write, as in PythonSource.java.
+GIVEN: Final = "given"
+_VERSIONS: Final = ("version", "tag", "as_of")
 
 
 class InvalidOptionError(LanceError, ValueError):
     """An unknown option, or one with a missing or invalid value."""
+
+
+class Use(enum.Flag):
+    """What options are given for."""
+
+    READ = enum.auto()
+    WRITE = enum.auto()
+    STREAM_READ = enum.auto()
+    STREAM_WRITE = enum.auto()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,6 +67,7 @@ class Options:
     part: str | None = None
     catalog_command: str | None = None
     namespace: Mapping[str, Any] | None = dataclasses.field(default=None, repr=False)
+    declared: Mapping[str, Any] | None = None
     partitions: int | None = None
     parallelism: int | None = None
     partition_bytes: int = PARTITION_BYTES
@@ -79,32 +94,47 @@ class Options:
     checkpoint_location: str | None = None
 
     @classmethod
-    def parse(cls, texts: Mapping[str, str]) -> Options:
+    def parse(cls, texts: Mapping[str, str], use: Use | None = None) -> Options:
         """Options as Spark passes them: names in any case, values as text; or InvalidOptionError.
 
-        Underscores in names are optional, as is usual in Spark: ``mergeSchema`` is ``merge_schema``.
+        Underscores in names are optional, as is usual in Spark: ``mergeSchema`` is ``merge_schema``. With
+        `use`, an option that would have no effect there is an error. Options of tables and catalogs are for
+        all uses, so the planner in the JVM lists those `GIVEN` for this read or write.
         """
-        values: dict[str, Any] = {}
+        given = texts.get(GIVEN)
+        strict = None if given is None else {_plain(name) for name in given.split(",")}
+        parsed: dict[str, Any] = {}
         for key, text in texts.items():
-            name = _NAMES.get(key.lower().replace("_", ""))
+            if key == GIVEN:
+                continue
+            name = _NAMES.get(_plain(key))
             if name is None:
-                near = nearest(key.lower(), _PARSERS)
-                hint = f"did you mean '{near}'?" if near else f"known are: {', '.join(_PARSERS)}"
-                raise InvalidOptionError(f"Lance has no option '{key}'; {hint}")
+                _refuse_unknown(key, use)
+            option = _OPTIONS[name]
+            if use is not None and (strict is None or _plain(key) in strict):
+                _check_use(key, option, use)
             try:
-                values[name] = _PARSERS[name](text)
+                parsed[name] = option.parse(text)
             except ValueError as error:
                 shown = "the given value" if name == "storage_options" else repr(text)
                 raise InvalidOptionError(f"Option '{key}' cannot be {shown}: {error}") from error
-        if not values.get("path"):
+        if not parsed.get("path"):
             raise InvalidOptionError("No path: use .load(path), .save(path) or the option 'path'")
-        chosen = [name for name in ("version", "tag", "as_of") if values.get(name) is not None]
+        chosen = [name for name in _VERSIONS if parsed.get(name) is not None]
         if len(chosen) > 1:
             raise InvalidOptionError(f"The options '{chosen[0]}' and '{chosen[1]}' cannot be combined")
-        values["storage_options"] = with_external_access(
-            values.get("storage_options"), values.get("allow_external")
+        if use is not None and use & _WRITES:
+            _refuse_parts(parsed)
+        parsed["storage_options"] = with_external_access(
+            parsed.get("storage_options"), parsed.get("allow_external")
         )
-        return cls(**values)
+        return cls(**parsed)
+
+    @staticmethod
+    def is_name(name: str) -> bool:
+        """Whether this is an option of reads or writes, of ours or of lance-spark."""
+        plain = _plain(name)
+        return plain in _OF_LANCE_SPARK or (plain in _NAMES and bool(_OPTIONS[_NAMES[plain]].uses))
 
     def open(self) -> DatasetVersion:
         """The version of the dataset selected by the options."""
@@ -137,119 +167,118 @@ class Options:
             return None
 
 
-def _path(text: str) -> str:
-    # Hadoop writes local paths with one slash; everything else is passed on unchanged.
-    return (
-        text.removeprefix("file:") if text.startswith("file:/") and not text.startswith("file://") else text
-    )
+def _refuse_parts(parsed: Mapping[str, Any]) -> None:
+    """InvalidOptionError for a write to a view of an old version or of some columns or rows."""
+    for name in (*_VERSIONS, "columns", "filter", "row_id"):
+        if parsed.get(name):
+            raise InvalidOptionError(
+                f"The option '{name}' is for reading: rows are written to the latest version of the whole "
+                "table. Leave it out, or write to the table without it"
+            )
 
 
-def _positive(text: str) -> int:
-    return _at_least(1, text)
+def _refuse_unknown(name: str, use: Use | None) -> NoReturn:
+    plain = _plain(name)
+    if plain in _OF_LANCE_SPARK:
+        raise InvalidOptionError(
+            f"The option '{name}' of lance-spark is not supported: {_OF_LANCE_SPARK[plain]}"
+        )
+    known = [other for other, option in _OPTIONS.items() if (option.uses & use if use else option.uses)]
+    near = nearest(name.lower(), known)
+    hint = f"did you mean '{near}'?" if near else f"known are: {', '.join(known)}"
+    raise InvalidOptionError(f"Lance has no option '{name}'; {hint}")
 
 
-def _whole(text: str) -> int:
-    return _at_least(0, text)
+def _check_use(name: str, option: _Option, use: Use) -> None:
+    """InvalidOptionError for an option that would have no effect."""
+    if option.uses and not option.uses & use:
+        uses = " and ".join(_USES[other] for other in Use if other & option.uses)
+        raise InvalidOptionError(
+            f"The option '{name}' is for {uses}, not for {_USES[use]}: it would have no effect. Leave it out"
+        )
 
 
-def _at_least(least: int, text: str) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        raise ValueError("it must be a whole number") from None
-    if number < least:
-        raise ValueError(f"it must be at least {least}")
-    return number
+def _plain(name: str) -> str:
+    return name.lower().replace("_", "")
 
 
-def _flag(text: str) -> bool:
-    if text.lower() not in ("true", "false"):
-        raise ValueError("it must be true or false")
-    return text.lower() == "true"
+class _Option(NamedTuple):
+    """How the value of an option is read, and what it is for; for nothing if only our planner sets it."""
+
+    parse: Callable[[str], Any]
+    uses: Use
 
 
-def _one_of(*known: str) -> Callable[[str], str]:
-    def parse(text: str) -> str:
-        if text.lower() not in known:
-            raise ValueError(f"it must be one of {', '.join(known)}")
-        return text.lower()
-
-    return parse
-
-
-def _columns(text: str) -> tuple[str, ...]:
-    """A JSON list of names, or comma-separated names."""
-    names = json.loads(text) if text.lstrip().startswith("[") else [name.strip() for name in text.split(",")]
-    if not names or not all(isinstance(name, str) and name for name in names):
-        raise ValueError("it must be a list of columns, such as 'a,b' or '[\"a\", \"b\"]'")
-    return tuple(names)
-
-
-def _sizes(text: str) -> Mapping[str, int]:
-    """Names with sizes: ``a=128, b=3``, or a JSON object."""
-    if text.lstrip().startswith("{"):
-        pairs = list(_object(text).items())
-    else:
-        pairs = [(name.strip(), size) for name, _, size in (item.rpartition("=") for item in text.split(","))]
-    try:
-        sizes = {name: int(size) for name, size in pairs}
-    except (TypeError, ValueError):
-        sizes = {}
-    if not sizes or not all(name and size > 0 for name, size in sizes.items()):
-        raise ValueError("it must give a size per column, such as 'vector=128'")
-    return sizes
-
-
-def _external(text: str) -> str:
-    external_access({ALLOW_EXTERNAL: text})  # raises an error with the reason
-    return text
-
-
-def _object(text: str) -> Mapping[str, Any]:
-    value = json.loads(text)
-    if not isinstance(value, dict):
-        raise ValueError('it must be a JSON object, such as {"anon": true}')
-    return value
-
-
-_PARSERS: dict[str, Callable[[str], Any]] = {
-    "path": _path,
-    "version": _positive,
-    "tag": str,
-    "as_of": datetime.datetime.fromisoformat,
-    "branch": str,
-    "storage_options": _object,
-    "allow_external": _external,
-    "columns": _columns,
-    "row_id": _flag,
-    "filter": str,
-    "pushed_filters": str,
-    "limit": _whole,
-    "packed": str,
-    "part": str,
-    "catalog_command": str,
-    "namespace": _object,
-    "partitions": _positive,
-    "parallelism": _positive,
-    "partition_bytes": _positive,
-    "batch_size": _positive,
-    "data_storage_version": str,
-    "max_rows_per_file": _positive,
-    "max_bytes_per_file": _positive,
-    "profile": _one_of(*PROFILES),
-    "compression": _one_of(*COMPRESSIONS),
-    "zone_maps": _flag,
-    "zone_rows": _positive,
-    "zone_index": _one_of(*get_args(ZoneMapForm)),
-    "stable_row_ids": _flag,
-    "fixed_size_lists": _sizes,
-    "merge_schema": _flag,
-    "create": _flag,
-    "changed_version": _positive,
-    "start_version": _whole,
-    "versions_per_batch": _positive,
-    "ignore_changes": _flag,
-    "stream_id": str,
-    "checkpoint_location": str,
+_READS: Final = Use.READ | Use.STREAM_READ
+_WRITES: Final = Use.WRITE | Use.STREAM_WRITE
+_ALL: Final = _READS | _WRITES
+_INTERNAL: Final = Use(0)
+_USES: Final[Mapping[Use, str]] = {
+    Use.READ: "reading",
+    Use.WRITE: "writing",
+    Use.STREAM_READ: "reading streams",
+    Use.STREAM_WRITE: "writing streams",
 }
-_NAMES = {name.replace("_", ""): name for name in _PARSERS}
+
+_OPTIONS: Final[Mapping[str, _Option]] = {
+    "path": _Option(values.path, _ALL),
+    "version": _Option(values.positive, Use.READ),
+    "tag": _Option(str, Use.READ),
+    "as_of": _Option(values.moment, Use.READ),
+    "branch": _Option(str, _ALL),
+    "storage_options": _Option(values.object, _ALL),
+    "allow_external": _Option(values.external, _ALL),
+    "columns": _Option(values.columns, _READS),
+    "row_id": _Option(values.flag, _READS),
+    "filter": _Option(str, _READS),
+    "partitions": _Option(values.positive, _READS),
+    "partition_bytes": _Option(values.positive, _READS),
+    "batch_size": _Option(values.positive, _READS),
+    "data_storage_version": _Option(values.storage_version, _WRITES),
+    "max_rows_per_file": _Option(values.positive, _WRITES),
+    "max_bytes_per_file": _Option(values.positive, _WRITES),
+    "profile": _Option(values.one_of(*PROFILES), _WRITES),
+    "compression": _Option(values.one_of(*COMPRESSIONS), _WRITES),
+    "zone_maps": _Option(values.flag, _WRITES),
+    "zone_rows": _Option(values.positive, _WRITES),
+    "zone_index": _Option(values.one_of(*get_args(ZoneMapForm)), _WRITES),
+    "stable_row_ids": _Option(values.flag, _WRITES),
+    "fixed_size_lists": _Option(values.sizes, _WRITES),
+    "merge_schema": _Option(values.flag, _WRITES),
+    "create": _Option(values.flag, _WRITES),
+    "start_version": _Option(values.whole, Use.STREAM_READ),
+    "versions_per_batch": _Option(values.positive, Use.STREAM_READ),
+    "ignore_changes": _Option(values.flag, Use.STREAM_READ),
+    "stream_id": _Option(str, Use.STREAM_WRITE),
+    "checkpoint_location": _Option(str, Use.STREAM_WRITE),
+    "pushed_filters": _Option(str, _INTERNAL),
+    "limit": _Option(values.whole, _INTERNAL),
+    "packed": _Option(str, _INTERNAL),
+    "part": _Option(str, _INTERNAL),
+    "catalog_command": _Option(str, _INTERNAL),
+    "namespace": _Option(values.object, _INTERNAL),
+    "declared": _Option(values.object, _INTERNAL),
+    "parallelism": _Option(values.positive, _INTERNAL),
+    "changed_version": _Option(values.positive, _INTERNAL),
+}
+#: Other spellings, of lance-spark and Delta.
+_ALIASES: Final[Mapping[str, str]] = {
+    "maxrowperfile": "max_rows_per_file",
+    "enablestablerowids": "stable_row_ids",
+    "fileformatversion": "data_storage_version",
+    "streamingqueryid": "stream_id",
+}
+_NAMES: Final[Mapping[str, str]] = {**{_plain(name): name for name in _OPTIONS}, **_ALIASES}
+#: Options of lance-spark without a counterpart, and what to do instead.
+_OF_LANCE_SPARK: Final[Mapping[str, str]] = {
+    "writemode": 'use df.write.mode("append") or mode("overwrite")',
+    "maxrowspergroup": "files have no row groups. Leave it out",
+    "usequeuedwritebuffer": "rows are encoded while Spark sends them. Leave it out",
+    "queuedepth": "rows are encoded while Spark sends them. Leave it out",
+    "blocksize": "reads are planned by the bytes that a task needs. Leave it out",
+    "indexcachesize": "each task opens the indices that it needs. Leave it out",
+    "metadatacachesize": "workers keep the metadata of the last versions. Leave it out",
+    "pushdownfilters": "filters are pushed down wherever the result stays the same. Leave it out",
+    "topnpushdown": "Spark sorts. Leave it out",
+    "lance.streaming.dedupe.lookback.versions": "all versions are searched for a batch. Leave it out",
+}

@@ -5,6 +5,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from lance_sql.spark.log import logger
+
+_told = False
 _NAME = "lance-sql-spark.jar"
 
 
@@ -17,3 +20,23 @@ def planner_jar() -> Path | None:
     folders = [Path(__file__).parent, *(Path(path, "lance_sql", "spark") for path in sys.path)]
     candidates = (folder / _NAME for folder in folders)
     return next((path for path in candidates if path.exists()), None)
+
+
+def tell_without_planner() -> None:
+    """Warn, once in a process, that Spark plans without the jar: it then reads all columns of all rows."""
+    global _told
+    if _told or "pysail" in sys.modules:  # Sail has no JVM
+        return
+    _told = True
+    jar = planner_jar()
+    remedy = (
+        "this installation has no jar: install a wheel of lance-sql, or build it with a JDK and PySpark"
+        if jar is None
+        else f"start the session with spark.jars={jar} (lance_sql.spark.local_session does)"
+    )
+    logger.warning(
+        "Spark works without the planner of lance-sql: it reads all columns of all rows of Lance tables, and "
+        "refuses some ways to write. To change that, %s. Without it, lance_sql.spark.sql and the options "
+        "'columns' and 'filter' read less",
+        remedy,
+    )

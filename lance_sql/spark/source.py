@@ -17,7 +17,8 @@ from pyspark.sql.types import StructType
 
 from lance_sql.spark.commands import run
 from lance_sql.spark.facts import with_facts
-from lance_sql.spark.options import Options
+from lance_sql.spark.options import Options, Use
+from lance_sql.spark.planner import tell_without_planner
 from lance_sql.spark.reader import LanceReader, schema_of
 from lance_sql.spark.row_writer import RowChangesWriter
 from lance_sql.spark.streaming import LanceStreamReader, LanceStreamWriter
@@ -39,20 +40,23 @@ class LanceDataSource(SentToWorkers, DataSource):
         return FORMAT
 
     def schema(self) -> StructType:
+        tell_without_planner()
         options = Options.parse(self.options)
         return schema_of(options, options.open())
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        return LanceReader(Options.parse(self.options), _struct(schema))
+        return LanceReader(Options.parse(self.options, Use.READ), _struct(schema))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        return LanceWriter(Options.parse(self.options), _struct(schema), overwrite)
+        if type(self) is LanceDataSource:
+            tell_without_planner()
+        return LanceWriter(Options.parse(self.options, Use.WRITE), _struct(schema), overwrite)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
-        return LanceStreamReader(Options.parse(self.options), _struct(schema))
+        return LanceStreamReader(Options.parse(self.options, Use.STREAM_READ), _struct(schema))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
-        return LanceStreamWriter(Options.parse(self.options), _struct(schema), overwrite)
+        return LanceStreamWriter(Options.parse(self.options, Use.STREAM_WRITE), _struct(schema), overwrite)
 
 
 class PlannedDataSource(LanceDataSource):
@@ -63,7 +67,7 @@ class PlannedDataSource(LanceDataSource):
         return PYTHON_FORMAT
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        options = Options.parse(self.options)
+        options = Options.parse(self.options, Use.WRITE)
         if options.changed_version is not None:
             return RowChangesWriter(options, schema)
         if options.packed is not None:

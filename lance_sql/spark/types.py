@@ -23,6 +23,8 @@ from lance_sql.spark.versions import TIME_TYPE, arrow_schema
 
 MAX_DECIMAL_DIGITS: Final = 38
 ROW_NUMBER_COLUMNS: Final = frozenset(SYSTEM_FIELDS)
+#: Key of the metadata of a schema or a field, as in COMMENT ON.
+COMMENT: Final = "comment"
 
 _SIMPLE: Final[dict[pa.DataType, spark.DataType]] = {
     pa.null(): spark.NullType(),
@@ -101,6 +103,21 @@ def stored_schema(schema: spark.StructType) -> pa.Schema:
     return arrow_schema(schema.toNullable())
 
 
+def with_comments(schema: pa.Schema, described: spark.StructType) -> pa.Schema:
+    """The schema with the comments of the columns and fields of `described`, which has the same shape."""
+    pairs = zip(schema, described.fields, strict=True)
+    return pa.schema([_with_comment(field, column) for field, column in pairs], schema.metadata)
+
+
+def _with_comment(field: pa.Field, described: spark.StructField) -> pa.Field:
+    if isinstance(described.dataType, spark.StructType):
+        pairs = zip(field.type, described.dataType.fields, strict=True)
+        field = field.with_type(pa.struct([_with_comment(child, column) for child, column in pairs]))
+    comment = (described.metadata or {}).get(COMMENT)
+    # Some versions of PySpark store all metadata as JSON, which would not follow ALTER TABLE.
+    return field.with_metadata(None if comment is None else {COMMENT: comment})
+
+
 def check_storable(schema: spark.StructType) -> None:
     """UnsupportedTypeError for a column whose values would lose their meaning in Arrow."""
     for field in schema.fields:
@@ -116,6 +133,12 @@ def _check_storable(kind: spark.DataType, path: str) -> None:
     elif isinstance(kind, spark.MapType):
         _check_storable(kind.keyType, f"{path}.key")
         _check_storable(kind.valueType, f"{path}.value")
+    elif isinstance(kind, spark.StringType) and getattr(kind, "collation", _BINARY) != _BINARY:
+        raise UnsupportedTypeError(
+            f"Strings are compared by their bytes: the collation {kind.collation} is not supported",
+            column=path,
+            remedy="Cast the column to STRING, and write COLLATE where strings are compared",
+        )
     elif not isinstance(kind, _STORABLE):
         raise UnsupportedTypeError(
             f"The Spark type {kind.simpleString()} is not supported",
@@ -124,6 +147,7 @@ def _check_storable(kind: spark.DataType, path: str) -> None:
         )
 
 
+_BINARY: Final = "UTF8_BINARY"
 _STORABLE: Final = (
     spark.NullType,
     spark.BooleanType,
@@ -155,7 +179,9 @@ def _field(field: pa.Field, path: str) -> spark.StructField:
     if field.name in ROW_NUMBER_COLUMNS and field.type == pa.uint64():
         # Row ids and addresses are far below 2**63, and bigint is more convenient than decimal(20, 0).
         return spark.StructField(field.name, spark.LongType(), field.nullable)
-    return spark.StructField(field.name, spark_type(field.type, path), field.nullable)
+    comment = (field.metadata or {}).get(COMMENT.encode())
+    metadata = None if comment is None else {COMMENT: comment.decode("utf-8", "replace")}
+    return spark.StructField(field.name, spark_type(field.type, path), field.nullable, metadata)
 
 
 def _array(arrow: pa.DataType, path: str) -> spark.ArrayType:
@@ -185,6 +211,13 @@ def _no_spark_type(arrow: pa.DataType, path: str) -> UnsupportedTypeError:
 
 def check_fits(offered: pa.Schema, target: Schema) -> None:
     """SchemaMismatchError unless rows of `offered` can be stored in columns of `target`."""
+    added = [name for name in offered.names if name not in target.names]
+    if added:
+        raise SchemaMismatchError(
+            f"Column '{added[0]}' not found in the dataset",
+            remedy="Drop or rename it, or add it to the dataset with the option mergeSchema=true. "
+            "Available columns: " + ", ".join(target.names[:20]),
+        )
     check_compatible(offered, target.to_arrow())
     # A batch without rows shows which types do not fit.
     empty = pa.RecordBatch.from_arrays([pa.array([], field.type) for field in offered], schema=offered)

@@ -110,12 +110,12 @@ def test_what_is_refused_changes_nothing(ask: Ask, root: Path, statement: str, r
 
 def test_frames_are_saved_as_tables(spark: SparkSession, ask: Ask, root: Path) -> None:
     frame = spark.range(5)
-    frame.write.saveAsTable("shelf.db.saved")
+    frame.write.format("lance").saveAsTable("shelf.db.saved")
     frame.writeTo("shelf.db.saved").append()
     frame.writeTo("shelf.db.other").create()
     assert ask("SELECT count(*) FROM shelf.db.saved") == [(10,)]
     with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_ALREADY_EXISTS"):
-        frame.write.saveAsTable("shelf.db.saved")
+        frame.write.format("lance").saveAsTable("shelf.db.saved")
     frame.write.mode("ignore").saveAsTable("shelf.db.saved")
     assert ask("SELECT count(*) FROM shelf.db.saved") == [(10,)]
     ask("DROP TABLE shelf.db.saved")

@@ -168,16 +168,18 @@ def mistakes_in_spark(spark: Any) -> Iterator[Mistake]:
             code = re.sub(r"'(\w+\.(?:lance|parquet))'", rf"'{folder}/\1'", text)
             made = _raised("Spark", text, lambda code=code: eval(code, dict(names)), folder)
             ours = _OF_SPARK.search(made.message)
-            if ours is not None:  # our error is the last of a traceback in that of Spark
+            if ours is not None:  # our error is in that of Spark
                 kind = f"{made.kind.rpartition('.')[2]}, of {ours['kind']}"
                 made = made._replace(kind=kind, message=ours["message"].strip())
-            elif made.message.startswith("Lance "):  # of the planner in the JVM, without a traceback
+            elif made.message.startswith("Lance "):  # of the planner in the JVM, in its own words
                 made = made._replace(kind=made.kind.rpartition(".")[2])
             yield made
 
 
-#: The last line of a traceback, and what Spark adds.
-_OF_SPARK = re.compile(r"^[\w.]*?(?P<kind>\w+Error): (?P<message>.*?)(?:\s*SQLSTATE.*)?\s*\Z", re.MULTILINE)
+#: Our error after the words of Spark, and what Spark adds.
+_OF_SPARK = re.compile(
+    r"^\[\w+\] [\w ]+: (?P<kind>\w+Error): (?P<message>.*?)(?:\s*SQLSTATE.*)?\s*\Z", re.MULTILINE
+)
 
 
 def _raised(where: str, text: str, run: Any, *folders: str) -> Mistake:

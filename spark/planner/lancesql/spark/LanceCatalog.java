@@ -33,14 +33,13 @@ import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.NamespaceChange;
 import org.apache.spark.sql.connector.catalog.ProcedureCatalog;
+import org.apache.spark.sql.connector.catalog.StagedTable;
+import org.apache.spark.sql.connector.catalog.StagingTableCatalog;
 import org.apache.spark.sql.connector.catalog.SupportsNamespaces;
 import org.apache.spark.sql.connector.catalog.Table;
-import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.connector.catalog.TableChange;
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
 import org.apache.spark.sql.connector.expressions.Transform;
-import org.apache.spark.sql.types.Metadata;
-import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
@@ -50,7 +49,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * table NAME. Instead of a directory, {@link CatalogPlace} may name a service that knows the tables. What a
  * statement does to a table, Python does.
  */
-public final class LanceCatalog implements TableCatalog, SupportsNamespaces, ProcedureCatalog {
+public final class LanceCatalog implements StagingTableCatalog, SupportsNamespaces, ProcedureCatalog {
   private static final String PROCEDURES = "system";
 
   private String name;
@@ -112,31 +111,47 @@ public final class LanceCatalog implements TableCatalog, SupportsNamespaces, Pro
   public Table createTable(
       Identifier table, Column[] columns, Transform[] partitions, Map<String, String> properties)
       throws TableAlreadyExistsException, NoSuchNamespaceException {
-    if (partitions.length > 0) {
-      throw new UnsupportedOperationException(
-          "Lance tables have no partitions: leave out PARTITIONED BY, and sort the rows instead, so that zone"
-              + " maps rule them out");
-    }
+    NewTable created = new NewTable(table, columns, partitions, properties, NewTable.Kind.CREATE);
     requireNamespace(table.namespace());
-    StructType schema = new StructType();
-    for (Column column : columns) {
-      if (column.defaultValue() != null || column.generationExpression() != null) {
-        throw new UnsupportedOperationException(
-            "Column '" + column.name() + "': Lance tables know neither defaults nor generated columns");
-      }
-      schema = schema.add(new StructField(column.name(), column.dataType(), column.nullable(), Metadata.empty()));
-    }
-    ObjectNode command = CatalogCalls.command("create", table).put("schema", schema.json());
-    ObjectNode given = command.putObject("properties");
-    properties.forEach(given::put);
-    if (calls.ask(command).path("exists").asBoolean()) {
-      throw new TableAlreadyExistsException(table);
-    }
+    created.requireAbsent(calls.ask(created.command("create")));
     try {
       return loadTable(table);
     } catch (NoSuchTableException error) {
       throw new IllegalStateException("The table that was just created is gone", error);
     }
+  }
+
+  @Override
+  @SuppressWarnings("deprecation")
+  public StagedTable stageCreate(
+      Identifier table, Column[] columns, Transform[] partitions, Map<String, String> properties)
+      throws TableAlreadyExistsException, NoSuchNamespaceException {
+    NewTable created = new NewTable(table, columns, partitions, properties, NewTable.Kind.CREATE);
+    requireNamespace(table.namespace());
+    return new StagedLanceTable(created, created.requireAbsent(calls.ask(created.check())), calls);
+  }
+
+  @Override
+  @SuppressWarnings("deprecation")
+  public StagedTable stageReplace(
+      Identifier table, Column[] columns, Transform[] partitions, Map<String, String> properties)
+      throws NoSuchTableException, NoSuchNamespaceException {
+    NewTable replaced = new NewTable(table, columns, partitions, properties, NewTable.Kind.REPLACE);
+    JsonNode answer = calls.ask(replaced.check());
+    if (answer.path("missing").asBoolean()) {
+      throw new NoSuchTableException(table);
+    }
+    return new StagedLanceTable(replaced, answer, calls);
+  }
+
+  @Override
+  @SuppressWarnings("deprecation")
+  public StagedTable stageCreateOrReplace(
+      Identifier table, Column[] columns, Transform[] partitions, Map<String, String> properties)
+      throws NoSuchNamespaceException {
+    NewTable replaced = new NewTable(table, columns, partitions, properties, NewTable.Kind.CREATE_OR_REPLACE);
+    requireNamespace(table.namespace());
+    return new StagedLanceTable(replaced, calls.ask(replaced.check()), calls);
   }
 
   @Override

@@ -13,7 +13,6 @@
  */
 package lancesql.spark;
 
-import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
@@ -34,6 +33,7 @@ import org.apache.spark.sql.connector.write.SupportsDynamicOverwrite;
 import org.apache.spark.sql.connector.write.SupportsTruncate;
 import org.apache.spark.sql.connector.write.Write;
 import org.apache.spark.sql.connector.write.WriteBuilder;
+import org.apache.spark.sql.sources.AlwaysTrue;
 import org.apache.spark.sql.sources.Filter;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
@@ -68,11 +68,17 @@ final class LanceCatalogTable extends LanceTable implements SupportsRowLevelOper
     return properties;
   }
 
-  /** Claims support for overwriting partitions, so that our error with a remedy is raised. */
+  /**
+   * Claims support for overwriting partitions, so that our error with a remedy is raised. Without the other
+   * capability, which Spark 4.0 does not have, MERGE WITH SCHEMA EVOLUTION drops the new columns silently.
+   */
   @Override
   public Set<TableCapability> capabilities() {
     Set<TableCapability> all = EnumSet.copyOf(super.capabilities());
     all.add(TableCapability.OVERWRITE_DYNAMIC);
+    Stream.of(TableCapability.values())
+        .filter(capability -> capability.name().equals("AUTOMATIC_SCHEMA_EVOLUTION"))
+        .forEach(all::add);
     return all;
   }
 
@@ -105,6 +111,7 @@ final class LanceCatalogTable extends LanceTable implements SupportsRowLevelOper
   @Override
   public boolean canDeleteWhere(Filter[] filters) {
     return List.of(filters).stream()
+        .filter(LanceCatalogTable::isCondition)
         .allMatch(
             filter -> PushedFilter.tree(filter).isPresent() && PushedFilter.isExact(filter, facts().exact()));
   }
@@ -114,6 +121,11 @@ final class LanceCatalogTable extends LanceTable implements SupportsRowLevelOper
   public boolean canDeleteWhere(Predicate[] predicates) {
     return Stream.of(predicates).allMatch(LanceCatalogTable::hasFilters)
         && SupportsDelete.super.canDeleteWhere(predicates);
+  }
+
+  /** Spark gives DELETE without WHERE the condition TRUE. */
+  private static boolean isCondition(Filter filter) {
+    return !(filter instanceof AlwaysTrue);
   }
 
   private static boolean hasFilters(Expression predicate) {
@@ -129,7 +141,8 @@ final class LanceCatalogTable extends LanceTable implements SupportsRowLevelOper
   public void deleteWhere(Filter[] filters) {
     var command = CatalogCalls.command("delete");
     CaseInsensitiveStringMap options = withOptions(CaseInsensitiveStringMap.empty());
-    command.put("path", options.get("path")).put("filters", PushedFilter.text(new ArrayList<>(List.of(filters))));
+    List<Filter> conditions = Stream.of(filters).filter(LanceCatalogTable::isCondition).toList();
+    command.put("path", options.get("path")).put("filters", PushedFilter.text(conditions));
     command.put("storage_options", options.get("storage_options"));
     calls.ask(command);
     changed();

@@ -57,7 +57,7 @@ public final class LanceProvider implements TableProvider, DataSourceRegister, C
 
   @Override
   public StructType inferSchema(CaseInsensitiveStringMap options) {
-    inferred = PythonSource.create().inferSchema(withoutProperties(options));
+    inferred = PythonSource.schema(withoutProperties(options));
     return TableFacts.without(inferred);
   }
 

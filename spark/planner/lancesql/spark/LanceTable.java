@@ -59,12 +59,14 @@ class LanceTable extends PythonTable implements SupportsMetadataColumns {
 
   /** A scan of the version that these facts describe. */
   ScanBuilder newScanBuilder(CaseInsensitiveStringMap given, TableFacts facts) {
-    return new LanceScanBuilder(columns, facts, withOptions(given), reads);
+    CaseInsensitiveStringMap all = PythonSource.with(withOptions(given), PythonSource.given(given));
+    return new LanceScanBuilder(columns, facts, all, reads);
   }
 
   @Override
   public WriteBuilder newWriteBuilder(LogicalWriteInfo given) {
-    LogicalWriteInfo info = PythonSource.info(given, withOptions(given.options()));
+    Map<String, String> names = PythonSource.given(given.options());
+    LogicalWriteInfo info = PythonSource.info(given, PythonSource.with(withOptions(given.options()), names));
     WriteBuilder builder = super.newWriteBuilder(info);
     changed();
     StructType rows = info.schema();

@@ -89,7 +89,7 @@ record PackedWrite(Write python, Write unpacked, StructType schema) implements W
   private record Job(BatchWrite python, StructType schema) implements BatchWrite {
     @Override
     public DataWriterFactory createBatchWriterFactory(PhysicalWriteInfo info) {
-      return new Factory(python.createBatchWriterFactory(info), schema);
+      return new Factory(PythonErrors.plain(() -> python.createBatchWriterFactory(info)), schema);
     }
 
     @Override

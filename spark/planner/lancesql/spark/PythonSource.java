@@ -46,6 +46,11 @@ final class PythonSource {
     return source;
   }
 
+  /** The schema of a table, or the answer to a command of the catalog. */
+  static StructType schema(CaseInsensitiveStringMap options) {
+    return PythonErrors.plain(() -> create().inferSchema(options));
+  }
+
   /** A scan by the Python reader, whose constructor has one more parameter since Spark 4.1. */
   static Scan scan(StructType schema, CaseInsensitiveStringMap options) {
     Constructor<?> constructor = PythonScan.class.getConstructors()[0];
@@ -90,6 +95,11 @@ final class PythonSource {
           }
         });
     return new CaseInsensitiveStringMap(all);
+  }
+
+  /** Options with the names of those that the user gave for this read or write, which Python checks. */
+  static Map<String, String> given(CaseInsensitiveStringMap options) {
+    return options.isEmpty() ? Map.of("given", "path") : Map.of("given", String.join(",", options.keySet()));
   }
 
   /** Whether one of these options is given; names are plain. */

@@ -31,8 +31,12 @@ final class TableChanges {
         throw new UnsupportedOperationException(
             "Columns are added at the end, without a default: ALTER TABLE t ADD COLUMN name type");
       }
-      String name = add.fieldNames()[0];
-      StructField field = new StructField(name, add.dataType(), true, Metadata.empty());
+      if (!add.isNullable()) {
+        throw new UnsupportedOperationException(
+            "The new column would be null in the rows that exist: ALTER TABLE t ADD COLUMN name type, without NOT"
+                + " NULL");
+      }
+      StructField field = NewTable.field(add.fieldNames()[0], add.dataType(), true, add.comment());
       return node.put("do", "add").put("schema", new StructType(new StructField[] {field}).json());
     }
     if (change instanceof TableChange.DeleteColumn delete) {
@@ -48,6 +52,9 @@ final class TableChanges {
     }
     if (change instanceof TableChange.UpdateColumnNullability update) {
       return named(node.put("do", "nullable").put("nullable", update.nullable()), update);
+    }
+    if (change instanceof TableChange.UpdateColumnComment update) {
+      return named(node.put("do", "comment").put("comment", update.newComment()), update);
     }
     if (change instanceof TableChange.SetProperty property) {
       return node.put("do", "property").put("key", property.property()).put("value", property.value());
