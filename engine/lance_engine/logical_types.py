@@ -370,6 +370,12 @@ def _logical_type(arrow_type: pa.DataType, path: str) -> str:
             raise UnsupportedTypeError(
                 "Maps with sorted keys are not supported", column=path, remedy=_CAST_MAP
             )
+        if types.is_null(arrow_type.key_type):
+            raise UnsupportedTypeError(
+                "Maps whose keys have no type are not supported",
+                column=path,
+                remedy="Cast the column, for example CAST(MAP {} AS MAP(VARCHAR, INTEGER))",
+            )
         return "map"
     raise UnsupportedTypeError(
         f"The Arrow type {arrow_type} is not supported", column=path, remedy=_remedy(arrow_type)

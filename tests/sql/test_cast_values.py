@@ -130,3 +130,11 @@ def test_nulls_do_not_enter_fields_that_are_not_null(tmp_path: Path) -> None:
                 session.sql(statement)
         session.sql("UPDATE t SET s = NULL")
         assert session.sql("SELECT * FROM t").fetchall() == [(None,)]
+
+
+def test_maps_whose_keys_have_no_type_are_refused(tmp_path: Path) -> None:
+    with (
+        lance_sql.connect(tmp_path) as session,
+        pytest.raises(LanceError, match=r"keys have no type.*CAST\(MAP"),
+    ):
+        session.sql("CREATE TABLE t AS SELECT MAP {} AS m")

@@ -1,0 +1,344 @@
+"""Random statements that change tables, run in a session of ours and in plain DuckDB, and compared.
+
+`python tests/support/random_changes.py 20000 7` runs 20,000 statements from the seed 7 on, and prints each
+difference as few statements that show it.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import duckdb
+from lance_engine.errors import LanceError, UnsupportedFeatureError, UnsupportedTypeError
+from random_values import Kind, computed, kind, kind_of, near, value
+
+import lance_sql
+
+#: Statements between two new tables.
+ROUND = 25
+
+
+class DifferenceError(AssertionError):
+    """The two tables, or the outcomes of a statement, differ."""
+
+
+class Pair:
+    """The same tables as datasets and in plain DuckDB. `{folder}` in a statement is a folder for files."""
+
+    def __init__(self, engine: str = "duckdb") -> None:
+        self._folder = tempfile.TemporaryDirectory()
+        (Path(self._folder.name) / "tables").mkdir()
+        self._ours = lance_sql.connect(Path(self._folder.name) / "tables", engine=engine)
+        self._reading = lance_sql.connect(Path(self._folder.name) / "tables")
+        self._plain = duckdb.connect()
+        for connection in (self._plain, self._reading):
+            connection.execute("SET TimeZone = 'UTC'")
+        if engine == "duckdb":
+            self._ours.execute("SET TimeZone = 'UTC'")
+
+    def __enter__(self) -> Pair:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ours.close()
+        self._reading.close()
+        self._plain.close()
+        self._folder.cleanup()
+
+    def run(self, statement: str) -> str:
+        """What came of the statement: "run", "failed" or "refused"; DifferenceError if both disagree."""
+        text = statement.replace("{folder}", self._folder.name)
+        if text.startswith("COPY ("):  # a file for both
+            return "run" if self._plain_error(text) is None else "failed"
+        ours, plain = self._our_error(text), self._plain_error(text)
+        if isinstance(ours, UnsupportedFeatureError | UnsupportedTypeError) and ours.remedy and plain is None:
+            raise RefusedError(str(ours))
+        if (ours is None) != (plain is None):
+            raise DifferenceError(f"ours: {ours or 'run'}\nplain: {plain or 'run'}")
+        if not self.columns():
+            raise RefusedError("A type without random values")
+        self._compare()
+        return "run" if ours is None else "failed"
+
+    def columns(self) -> list[tuple[str, Kind]]:
+        """The columns of the table; none if one has a type without random values."""
+        table = self._plain.table("t")
+        kinds = [kind_of(one) for one in table.types]
+        return [] if None in kinds else list(zip(table.columns, kinds, strict=True))
+
+    def _our_error(self, text: str) -> Exception | None:
+        try:
+            self._ours.execute(text)
+        except LanceError as error:
+            return error
+        except Exception as error:
+            raise DifferenceError(f"ours: {error!r}") from error
+        return None
+
+    def _plain_error(self, text: str) -> Exception | None:
+        try:
+            self._plain.execute(text)
+        except duckdb.Error as error:
+            return error
+        return None
+
+    def _compare(self) -> None:
+        ours, plain = (
+            (connection.execute("DESCRIBE t").fetchall(), _rows(connection))
+            for connection in (self._reading, self._plain)
+        )
+        columns = [[row[:3] for row in described] for described, _ in (ours, plain)]
+        if columns[0] != columns[1]:
+            raise DifferenceError(f"columns of ours: {columns[0]}\nof plain: {columns[1]}")
+        if ours[1] != plain[1]:
+            wrong = [(one, other) for one, other in zip(ours[1], plain[1], strict=False) if one != other]
+            shown = wrong[0] if wrong else (f"{len(ours[1])} rows", f"{len(plain[1])} rows")
+            raise DifferenceError(f"ours: {shown[0]}\nplain: {shown[1]}")
+
+
+class RefusedError(Exception):
+    """Ours refuses a statement, and says what to do instead."""
+
+
+def _rows(connection: Any) -> list[tuple[Any, ...]]:
+    rows = connection.execute("SELECT CAST(COLUMNS(*) AS VARCHAR) FROM t").fetchall()
+    return sorted(rows, key=repr)
+
+
+class Statements:
+    """Random statements that change the table t, whose rows have distinct ids."""
+
+    def __init__(self, seed: int, engine: str = "duckdb") -> None:
+        self._random = Random(seed)
+        self._engine = engine
+        self._ids = 0
+        self.columns: list[tuple[str, Kind]] = []
+        self._added = 0
+
+    def create(self) -> str:
+        kinds = [kind(self._random) for _ in range(self._random.randint(1, 4))]
+        self.columns = [("id", Kind("INTEGER")), *((f"c{number}", one) for number, one in enumerate(kinds))]
+        return f"CREATE OR REPLACE TABLE t ({', '.join(f'{name} {one.name}' for name, one in self.columns)})"
+
+    def next(self) -> list[str]:
+        """A statement, after others that it needs."""
+        kinds = [self.insert, self.insert, self.update, self.update, self.delete, self.merge, self.alter]
+        if self._engine == "duckdb":
+            kinds += [self.insert_query, self.insert_query, self.copy, self.create_as]
+        return self._random.choice(kinds)()
+
+    def _id(self) -> int:
+        self._ids += 1
+        return self._ids
+
+    def _some(self, count: int | None = None) -> list[tuple[str, Kind]]:
+        others = self.columns[1:]
+        return self._random.sample(others, count or self._random.randint(1, len(others)))
+
+    def _condition(self) -> str:
+        random = self._random
+        return random.choice(
+            [f"id % {random.randint(2, 4)} = 0", f"id > {random.randint(0, self._ids)}", "true"]
+            + [f"{name} IS NOT NULL" for name, _ in self.columns]
+        )
+
+    def insert(self) -> list[str]:
+        chosen = self._some() if self._random.random() < 0.3 else self.columns[1:]
+        rows = []
+        for _ in range(self._random.randint(1, 3)):
+            values = [
+                "DEFAULT" if self._random.random() < 0.05 else value(self._random, one) for _, one in chosen
+            ]
+            rows.append(f"({', '.join([str(self._id()), *values])})")
+        names = ", ".join(["id", *(name for name, _ in chosen)])
+        return [f"INSERT INTO t ({names}) VALUES {', '.join(rows)}"]
+
+    def insert_query(self) -> list[str]:
+        random = self._random
+        chosen = self._some() if random.random() < 0.4 else self.columns[1:]
+        number = self._id()
+        if random.random() < 0.5:
+            values = [f"{computed(random, one, self.columns)} AS {name}" for name, one in chosen]
+            rows = (
+                f"SELECT id + {10_000 * number} AS id, {', '.join(values)} FROM t WHERE {self._condition()}"
+            )
+        else:
+            values = [f"{value(random, one)} AS {name}" for name, one in chosen]
+            rows = f"SELECT {number} AS id, {', '.join(values)}"
+        if random.random() < 0.3:
+            return [f"INSERT INTO t BY NAME {rows}"]
+        return [f"INSERT INTO t ({', '.join(['id', *(name for name, _ in chosen)])}) {rows}"]
+
+    def update(self) -> list[str]:
+        random = self._random
+        chosen = self._some(min(2, len(self.columns) - 1))
+        if random.random() < 0.2:
+            sets = ", ".join(f"{name} = s.v{number}" for number, (name, _) in enumerate(chosen))
+            return [f"UPDATE t SET {sets} FROM {self._source(chosen)} WHERE t.id = s.k"]
+        sets = ", ".join(f"{name} = {computed(random, one, self.columns)}" for name, one in chosen)
+        return [f"UPDATE t SET {sets} WHERE {self._condition()}"]
+
+    def _source(self, columns: list[tuple[str, Kind]], odd: float = 0) -> str:
+        """A row for some ids, with values for columns."""
+        random = self._random
+        ids = random.sample(range(1, self._ids + 3), min(self._ids, random.randint(1, 3)))
+        # One type for each column: whether a row that matches none is cast depends on the plan.
+        kinds = [near(random, one) if random.random() < odd else one for _, one in columns]
+        rows = [
+            f"SELECT {key} AS k, "
+            + ", ".join(f"{value(random, one, 0)} AS v{number}" for number, one in enumerate(kinds))
+            for key in ids or [1]
+        ]
+        return f"({' UNION ALL '.join(rows)}) s"
+
+    def delete(self) -> list[str]:
+        return [f"DELETE FROM t WHERE {self._condition()} AND id % 3 = {self._random.randint(0, 2)}"]
+
+    def merge(self) -> list[str]:
+        chosen = self._some()
+        sets = ", ".join(f"{name} = s.v{number}" for number, (name, _) in enumerate(chosen))
+        names = ", ".join(["id", *(name for name, _ in chosen)])
+        values = ", ".join(["s.k", *(f"s.v{number}" for number in range(len(chosen)))])
+        update, insert = f"UPDATE SET {sets}", f"INSERT ({names}) VALUES ({values})"
+        both = f"WHEN MATCHED THEN {update} WHEN NOT MATCHED THEN {insert}"
+        # DuckDB also casts what no row needs: values of other types are used by each row.
+        odd = 0.2 if self._random.random() < 0.3 else 0
+        clauses = self._random.choice(
+            [both]
+            if odd
+            else [
+                f"WHEN MATCHED THEN {update}",
+                f"WHEN NOT MATCHED THEN {insert}",
+                both,
+                f"WHEN MATCHED AND s.k % 2 = 0 THEN DELETE WHEN MATCHED THEN {update}",
+            ]
+        )
+        self._ids += 3
+        return [f"MERGE INTO t USING {self._source(chosen, odd)} ON t.id = s.k {clauses}"]
+
+    def copy(self) -> list[str]:
+        """A file of rows, some of them of near types, into some columns."""
+        random = self._random
+        chosen = self._some() if random.random() < 0.3 else self.columns[1:]
+        number = self._id()
+        rows = " UNION ALL ".join(
+            f"SELECT {self._id()} AS id, "
+            + ", ".join(f"{value(random, one)} AS {name}" for name, one in chosen)
+            for _ in range(random.randint(1, 3))
+        )
+        # DuckDB may crash when it reports that a nested value of a CSV file cannot be converted.
+        nested = any(one.inside for _, one in chosen)
+        form = random.choice(["parquet", "json"] if nested else ["csv", "csv", "parquet", "json"])
+        path = f"{{folder}}/{number}.{form}"
+        written = (
+            random.choice(["", ", HEADER false", ", HEADER true", ", DELIMITER ';'"]) if form == "csv" else ""
+        )
+        read = random.choice(["", f" (FORMAT {form}{written})", f" (FORMAT {form})"])
+        names = f"(id, {', '.join(name for name, _ in chosen)})"
+        listed = names if len(chosen) < len(self.columns) - 1 or random.random() < 0.5 else ""
+        return [f"COPY ({rows}) TO '{path}' (FORMAT {form}{written})", f"COPY t{listed} FROM '{path}'{read}"]
+
+    def alter(self) -> list[str]:
+        random = self._random
+        name, own = random.choice(self.columns[1:])
+        new = near(random, own) if random.random() < 0.7 else kind(random, 1)
+        self._added += 1
+        default = random.choice(["", f" DEFAULT {value(random, new)}"])
+        return [
+            random.choice(
+                [
+                    f"ALTER TABLE t ADD COLUMN a{self._added} {new.name}{default}",
+                    f"ALTER TABLE t ALTER {name} TYPE {new.name}",
+                    f"ALTER TABLE t ALTER {name} TYPE {new.name} USING {computed(random, new, self.columns)}",
+                    f"ALTER TABLE t ALTER {name} SET DEFAULT {value(random, own)}",
+                    f"ALTER TABLE t ALTER {name} DROP DEFAULT",
+                    f"ALTER TABLE t RENAME {name} TO r{self._added}",
+                ]
+            )
+        ]
+
+    def create_as(self) -> list[str]:
+        values = [f"{computed(self._random, one, self.columns)} AS {name}" for name, one in self.columns[1:]]
+        return [f"CREATE OR REPLACE TABLE t AS SELECT id, {', '.join(values)} FROM t"]
+
+
+def run(
+    seed: int, count: int, engine: str = "duckdb", *, shown: bool = False
+) -> tuple[Counter[str], list[str]]:
+    """Run about `count` statements; returns what came of them, and the differences found."""
+    outcomes: Counter[str] = Counter()
+    found: list[str] = []
+    number = seed
+    while outcomes.total() < count:
+        for text in _round(number, engine, outcomes):
+            found.append(f"seed {number}: {text}")
+            if shown:
+                print(found[-1], flush=True)
+        number += 1
+    return outcomes, found
+
+
+def _round(seed: int, engine: str, outcomes: Counter[str]) -> list[str]:
+    statements = Statements(seed, engine)
+    done: list[str] = []
+    with Pair(engine) as pair:
+        new: list[str] = [statements.create()]
+        for _ in range(ROUND):
+            for text in new:
+                done.append(text)
+                try:
+                    outcome = pair.run(text)
+                except RefusedError as refusal:
+                    outcomes["refused"] += 1
+                    outcomes[f"refused: {str(refusal)[:60]}"] += 0
+                    return []
+                except DifferenceError as difference:
+                    outcomes["different"] += 1
+                    return [_shown(reduced(done, engine), difference)]
+                outcomes[outcome] += 1
+                if outcome == "failed" and text.startswith("CREATE") and " AS SELECT" not in text:
+                    return []
+                if text.startswith(("ALTER", "CREATE OR REPLACE TABLE t AS")):
+                    statements.columns = pair.columns()
+                    if not statements.columns:
+                        return []
+            new = statements.next()
+    return []
+
+
+def differs(statements: list[str], engine: str) -> DifferenceError | None:
+    """The difference after these statements, if it is the last one that shows it."""
+    with Pair(engine) as pair:
+        for number, text in enumerate(statements):
+            try:
+                pair.run(text)
+            except RefusedError:
+                return None
+            except DifferenceError as difference:
+                return difference if number == len(statements) - 1 else None
+    return None
+
+
+def reduced(statements: list[str], engine: str) -> list[str]:
+    """As few of the statements as show the difference."""
+    kept = list(statements)
+    for number in reversed(range(1, len(statements) - 1)):
+        without = [*kept[:number], *kept[number + 1 :]]
+        if differs(without, engine) is not None:
+            kept = without
+    return kept
+
+
+def _shown(statements: list[str], difference: DifferenceError) -> str:
+    return "\n  " + ";\n  ".join(statements) + f"\n{difference}"
+
+
+if __name__ == "__main__":
+    count, first = int(sys.argv[1]), int(sys.argv[2])
+    result, _ = run(first, count, *sys.argv[3:], shown=True)
+    print(dict(result))
