@@ -16,11 +16,13 @@ from lance_engine.errors import CorruptFileError, UnsupportedFeatureError, Unsup
 from lance_engine.records import record
 
 EXTENSION_NAME: Final = "ARROW:extension:name"
-_EXTENSION_METADATA: Final = "ARROW:extension:metadata"
+EXTENSION_METADATA: Final = "ARROW:extension:metadata"
 #: binary JSON, as it is stored, and its text, as it is read
 JSON_EXTENSION: Final = "lance.json"
 JSON_TEXT_EXTENSION: Final = "arrow.json"
 BFLOAT16_EXTENSION: Final = "lance.bfloat16"
+#: types that only one other system has, under the name that it uses
+OPAQUE_EXTENSION: Final = "arrow.opaque"
 # A request for a certain field number, meant for the writer and never stored.
 _FIELD_ID_KEY: Final = "lance:field_id"
 
@@ -151,7 +153,7 @@ def _fixed_size_list(node: _Node, logical_type: str) -> pa.DataType:
         item = _only_child(node)
     else:
         # Items have no field that could carry the name of an extension.
-        metadata = {EXTENSION_NAME: inner, _EXTENSION_METADATA: ""} if inner == BFLOAT16_EXTENSION else None
+        metadata = {EXTENSION_NAME: inner, EXTENSION_METADATA: ""} if inner == BFLOAT16_EXTENSION else None
         item = pa.field("item", _scalar_type(node, inner), nullable=True, metadata=metadata)
     for size_of_level in reversed(sizes):
         list_type = pa.list_(item, size_of_level)
@@ -245,7 +247,7 @@ def describe(arrow: pa.Field, path: str) -> Description:
         metadata |= _extension_metadata(arrow_type)
         arrow_type = arrow_type.storage_type
     if _is_json(metadata.get(EXTENSION_NAME), arrow_type):
-        return Description("json", {**metadata, EXTENSION_NAME: JSON_EXTENSION, _EXTENSION_METADATA: ""}, [])
+        return Description("json", {**metadata, EXTENSION_NAME: JSON_EXTENSION, EXTENSION_METADATA: ""}, [])
     return Description(_logical_type(arrow_type, path), metadata, _children(arrow_type))
 
 
@@ -318,18 +320,25 @@ def with_extensions(schema: pa.Schema) -> pa.Schema:
 def without_extensions(array: pa.Array) -> pa.Array:
     """The array with the storage of extension types instead of these, at any depth; nothing is copied."""
     plain = _storage_type(array.type)
-    if plain.equals(array.type):
-        return array
+    return array if plain.equals(array.type) else viewed(array, plain)
+
+
+def viewed(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    """The same buffers as an array of another type, which must have the same layout."""
     exported = _ArrowArray()
     array._export_to_c(ctypes.addressof(exported))
-    return pa.Array._import_from_c(ctypes.addressof(exported), plain)
+    return pa.Array._import_from_c(ctypes.addressof(exported), kind)
+
+
+def plain_field(field: pa.Field) -> pa.Field:
+    """The field with storage types and metadata instead of extension types, at any depth."""
+    if isinstance(field.type, pa.BaseExtensionType):
+        field = field.with_metadata({**(field.metadata or {}), **_extension_metadata(field.type)})
+    return field.with_type(_storage_type(field.type))
 
 
 def _storage_type(arrow_type: pa.DataType) -> pa.DataType:
-    def plain(field: pa.Field) -> pa.Field:
-        return field.with_type(_storage_type(field.type))
-
-    types = pa.types
+    types, plain = pa.types, plain_field
     if isinstance(arrow_type, pa.BaseExtensionType):
         return _storage_type(arrow_type.storage_type)
     if types.is_struct(arrow_type):

@@ -11,6 +11,7 @@ from lance_engine.interrupts import load
 
 from lance_sql.catalog.row_numbers import by_number, number_name, numbers
 from lance_sql.scratch import scratch
+from lance_sql.types.relations import register_table
 
 
 def compile_value(
@@ -59,14 +60,6 @@ def _columns(parsed: Any, schema: pa.Schema) -> tuple[str, ...]:
     return tuple(name for name in schema.names if name.lower() in names) or tuple(schema.names[:1])
 
 
-def _without_halves(table: pa.Table) -> pa.Table:
-    """The table with half floats as single floats: DuckDB has no half float type."""
-    fields = [
-        field.with_type(pa.float32()) if pa.types.is_float16(field.type) else field for field in table.schema
-    ]
-    return table.cast(pa.schema(fields))
-
-
 def _function(
     expression: str, whole_quotients: bool, time_zone: str | None
 ) -> Callable[[pa.RecordBatch], pa.Array]:
@@ -74,13 +67,13 @@ def _function(
 
     def compute(batch: pa.RecordBatch) -> pa.Array:
         row = number_name(batch.schema.names)
-        rows = _without_halves(pa.Table.from_batches([batch])).append_column(row, numbers(batch.num_rows))
+        rows = pa.Table.from_batches([batch]).append_column(row, numbers(batch.num_rows))
         with scratch() as connection:
             if whole_quotients:
                 connection.execute("SET integer_division = true")
             if time_zone is not None:
                 connection.execute("SET TimeZone = ?", [time_zone])
-            connection.register("batch", rows)
+            register_table(connection, "batch", rows)
             try:
                 text = f"SELECT ({expression}) AS value, {row} FROM batch"
                 result = connection.sql(text).to_arrow_table()

@@ -113,7 +113,11 @@ class PlannedQuery(Query, Protocol):
 class EngineData(Protocol):
     """Data that is computed when an engine scans it."""
 
-    def within(self, declare: Callable[[pa.DataType], pa.DataType] | None, runs: Runs) -> Any:
+    @property
+    def schema(self) -> pa.Schema:
+        """Its columns."""
+
+    def within(self, declare: Callable[[pa.Field], pa.Field] | None, runs: Runs) -> Any:
         """The same data in types that the engine supports, for scans registered in `runs`."""
 
 

@@ -42,8 +42,8 @@ class _ScanKey(NamedTuple):
 class EngineTable:
     """`dataset` under the name that an engine uses for it.
 
-    `system_columns` are declared after the data columns. `declare` maps a type that the engine cannot read to
-    one that it can. `dictionaries` returns dictionary-encoded strings as such, unless they have too many
+    `system_columns` are declared after the data columns. `declare` maps a column that the engine cannot read
+    to one that it can. `dictionaries` returns dictionary-encoded strings as such, unless they have too many
     entries for the size of a batch. `narrow_decimals` returns decimals of up to 18 digits in 64 bits.
     `batch_rows` is the maximum number of rows per batch. `total_order` is for engines that order NaN by its
     sign. `parts` add columns.
@@ -54,7 +54,7 @@ class EngineTable:
         dataset: DatasetVersion,
         name: str = "",
         system_columns: Sequence[str] = (),
-        declare: Callable[[pa.DataType], pa.DataType] | None = None,
+        declare: Callable[[pa.Field], pa.Field] | None = None,
         dictionaries: bool = False,
         narrow_decimals: bool = False,
         batch_rows: int | None = None,
@@ -74,11 +74,14 @@ class EngineTable:
         fields += [SYSTEM_FIELDS[column] for column in self.system_columns]
         #: columns that have what stands for strings of others, by name; filters cannot refer to them
         self.added = {} if parts is None else {column.name: column for column in parts.coded}
+        stored = fields
         if declare is not None:
-            fields = [field.with_type(declare(field.type)) for field in fields]
+            fields = [declare(field) for field in fields]
         added = [column.to_arrow() for column in self.added.values()]
+        pairs = zip(stored, fields, strict=True)
+        referred = [field if field.type == declared.type else declared for field, declared in pairs]
         #: the schema that filters refer to
-        self.filter_schema = pa.schema([*fields, *added], metadata=own.metadata)
+        self.filter_schema = pa.schema([*referred, *added], metadata=own.metadata)
         #: string columns that are returned as dictionaries
         self.coded = (
             _small_dictionaries(dataset, batch_rows, dataset.storage_schema.names)

@@ -33,11 +33,11 @@ class SearchTable(pads.Dataset):  # type: ignore[misc]
         self.description = description
         self._runs = Runs()
 
-    def within(self, declare: Callable[[pa.DataType], pa.DataType] | None, runs: Runs) -> SearchTable:
+    def within(self, declare: Callable[[pa.Field], pa.Field] | None, runs: Runs) -> SearchTable:
         """A copy for an engine that reads other types, whose scans belong to `runs`."""
         schema = self._schema
         if declare is not None:
-            schema = pa.schema([field.with_type(declare(field.type)) for field in schema])
+            schema = pa.schema(map(declare, schema))
         table = SearchTable(schema, self.answer, self.description)
         table._runs = runs
         return table

@@ -19,8 +19,11 @@ from lance_sql.statements.refusals import ALTERATIONS
 from lance_sql.statements.session import Session
 from lance_sql.statements.targets import dotted, find
 from lance_sql.statements.transactions import refuse_in_transaction
-from lance_sql.statements.types import JSON, declared_schema
+from lance_sql.statements.types import declared_schema
 from lance_sql.text.tokens import quote
+from lance_sql.types.casts import stored_value
+from lance_sql.types.duckdb_names import duckdb_types
+from lance_sql.types.stored import in_type
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -119,7 +122,7 @@ def _add(session: Session, dataset: SqlDataset, definitions: list[exp.ColumnDef]
         plain.set("exists", None)
         if computed is not None:
             plain.set("constraints", None)
-        field = declared_schema(plain.sql(dialect="duckdb")).field(0)
+        field = declared_schema(session, plain.sql(dialect="duckdb")).field(0)
         if not field.nullable:
             raise UnsupportedFeatureError(
                 "A new column must be nullable",
@@ -128,9 +131,8 @@ def _add(session: Session, dataset: SqlDataset, definitions: list[exp.ColumnDef]
             )
         default = default_of(field) or "NULL"
         expression = computed.this.sql(dialect="duckdb") if computed is not None else default
-        kind = definition.args["kind"].sql(dialect="duckdb")
         if expression.upper() != "NULL":
-            values[field.name] = _values(session, dataset, f"CAST({expression} AS {kind})")
+            values[field.name] = _values(session, dataset, stored_value(expression, field))
         fields.append(field)
     if not fields:
         return dataset
@@ -141,7 +143,7 @@ def _add(session: Session, dataset: SqlDataset, definitions: list[exp.ColumnDef]
 
     def compute(batch: pa.RecordBatch) -> pa.RecordBatch:
         arrays = [
-            values[field.name][1](batch).cast(field.type)
+            in_type(values[field.name][1](batch), field.type)
             if field.name in values
             else pa.nulls(batch.num_rows, field.type)
             for field in schema
@@ -181,17 +183,19 @@ def _values(session: Session, dataset: SqlDataset, text: str) -> Values:
 def _with_type(session: Session, dataset: SqlDataset, name: str, action: exp.AlterColumn) -> SqlDataset:
     """``ALTER COLUMN ... TYPE kind [USING expression]``: casts follow DuckDB's rules, not Arrow's."""
     written = action.args["dtype"].sql(dialect="duckdb")
-    kind = declared_schema(f'"x" {written}').field(0).type
-    old = dataset.storage_schema.field(name).type
+    field = declared_schema(session, f'"x" {written}').field(0)
+    old, new = duckdb_types(pa.schema([dataset.storage_schema.field(name), field]))
     using = action.args.get("using") or None
-    is_same = old.equals(kind) and "UUID" not in written.upper()  # stored as text, but not any text
-    if using is None and (is_same or isinstance(old, pa.BaseExtensionType) or kind == JSON):
-        return dataset.alter_column(name, type=kind)
+    if using is None and old == new:
+        return dataset.alter_column(name, type=dataset.storage_schema.field(name).type)
     value = quote(name) if using is None else using.sql(dialect="duckdb")
-    needed, compute = _values(session, dataset, f"CAST({value} AS {written})")
+    needed, compute = _values(session, dataset, stored_value(value, field))
     return type(dataset)(
         alter_column(
-            dataset.snapshot, name, type=kind, values=(needed, lambda batch: compute(batch).cast(kind))
+            dataset.snapshot,
+            name,
+            type=field,
+            values=(needed, lambda batch: in_type(compute(batch), field.type)),
         )
     )
 

@@ -25,7 +25,7 @@ from lance_sql.statements.session import LENT, Session
 from lance_sql.statements.targets import call_by_name, find, name_of
 from lance_sql.text.statement import Statement
 from lance_sql.text.tokens import quote
-from lance_sql.types.duckdb_names import duckdb_types
+from lance_sql.types.casts import stored_value
 from lance_sql.types.stored import stored_batches
 
 if TYPE_CHECKING:
@@ -82,13 +82,14 @@ def update(session: Session, statement: exp.Update, params: Parameters) -> pa.Ta
         )
     others, returning = statement.args.get("from_"), statement.args.get("returning")
     check_returning(session, returning, schema.empty_table(), name_of(table))
-    kinds = dict(zip(schema.names, duckdb_types(schema), strict=True))
-    columns = [f"CAST({value.sql(dialect='duckdb')} AS {kinds[name]})" for name, value in values.items()]
+    columns = [
+        stored_value(value.sql(dialect="duckdb"), schema.field(name)) for name, value in values.items()
+    ]
     changed = pa.schema([schema.field(name) for name in values])
     whole = changed
     if returning is not None:  # the rows as they will be
         rest = [field for field in schema if field.name not in values]
-        columns += [f"{quote(name_of(table))}.{quote(field.name)}" for field in rest]
+        columns += [stored_value(f"{quote(name_of(table))}.{quote(field.name)}", field) for field in rest]
         whole = pa.schema([*changed, *rest])
     text = _select(statement, columns, [others.this] if others is not None else None)
 

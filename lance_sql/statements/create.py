@@ -69,7 +69,7 @@ def create_table(session: Session, statement: exp.Create, params: Parameters) ->
             text = query.sql(dialect="duckdb", normalize_functions="lower")
             return write_query(session, text, place, mode, params, options)
         columns = ", ".join(part.sql(dialect="duckdb") for part in statement.this.expressions)
-        write_rows(session, declared_schema(columns).empty_table(), place, mode, options)
+        write_rows(session, declared_schema(session, columns).empty_table(), place, mode, options)
     return done()
 
 

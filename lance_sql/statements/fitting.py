@@ -14,7 +14,7 @@ from lance_sql.errors import SqlError
 from lance_sql.statements.defaults import default_of
 from lance_sql.statements.session import LENT, Session
 from lance_sql.text.tokens import quote
-from lance_sql.types.duckdb_names import duckdb_types
+from lance_sql.types.casts import stored_value
 from lance_sql.types.stored import stored_batches
 
 _SOURCE = "lance_sql_source"
@@ -92,10 +92,9 @@ def _value(field: pa.Field, place: str | None) -> str:
 
 def _cast(values: Sequence[str], schema: pa.Schema) -> str:
     """The list of values with the types of the columns, by DuckDB's rules."""
-    kinds = duckdb_types(schema)
     return ", ".join(
-        f"CAST({value} AS {kind}) AS {quote(name)}"
-        for value, kind, name in zip(values, kinds, schema.names, strict=True)
+        f"{stored_value(value, field)} AS {quote(field.name)}"
+        for value, field in zip(values, schema, strict=True)
     )
 
 

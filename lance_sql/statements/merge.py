@@ -25,6 +25,7 @@ from lance_sql.statements.outcome import check_returning, counted, returned
 from lance_sql.statements.session import LENT, Session
 from lance_sql.statements.targets import call_by_name, find, name_of
 from lance_sql.text.tokens import quote
+from lance_sql.types.casts import stored_value
 from lance_sql.types.duckdb_names import duckdb_types
 from lance_sql.types.stored import stored_batches
 
@@ -255,6 +256,7 @@ def _query(statement: exp.Merge, schema: pa.Schema, clauses: list[_Clause]) -> s
                 cases += f" WHEN {number} THEN CAST({value} AS {kind})"
         own = f"{target}.{quote(field.name)}"
         value = f"CASE {_CLAUSE}{cases} ELSE {own} END" if cases else own
+        value = stored_value(value, field)
         columns.append(f"{value} AS {quote(field.name)}")
     situations = {clause.situation for clause in clauses}
     join = {

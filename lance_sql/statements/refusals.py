@@ -167,36 +167,3 @@ def refuse_definitions(statement: exp.Create) -> None:
             "Datasets cannot enforce FOREIGN KEY",
             remedy="Remove the constraint, and use MERGE INTO to keep keys unique",
         )
-
-
-def refuse_types(kinds: Sequence[tuple[str, str]]) -> None:
-    """Refuse columns, as (name, DuckDB type), whose values would be read back as another type."""
-    for column, kind in kinds:
-        for lost, kept in _LOST.items():
-            if lost in kind.upper().replace("(", " ").replace("[", " ").split(" ") or (
-                " " in lost and lost in kind.upper()
-            ):
-                raise UnsupportedFeatureError(
-                    f"Datasets cannot represent the type {lost}",
-                    column=column,
-                    remedy=f"Use {kept} instead",
-                )
-
-
-def refuse_enums(kinds: Sequence[tuple[str, str]]) -> None:
-    """Refuse columns of type ENUM: they would accept any text."""
-    for column, kind in kinds:
-        if "ENUM(" in kind:
-            raise UnsupportedFeatureError(
-                "Datasets cannot enforce ENUM", column=column, remedy="Use VARCHAR instead"
-            )
-
-
-_LOST = {
-    "BIT": "VARCHAR or BLOB",
-    "BIGNUM": "VARCHAR",
-    "UNION": "a STRUCT with a field for each kind, or VARCHAR",
-    "VARINT": "VARCHAR",
-    "TIME WITH TIME ZONE": "TIME and a separate offset column, or VARCHAR",
-    "TIMETZ": "TIME and a separate offset column, or VARCHAR",
-}

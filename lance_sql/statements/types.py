@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pyarrow as pa
-from lance_engine.errors import UnsupportedFeatureError, UnsupportedTypeError
+from lance_engine.errors import UnsupportedFeatureError
 
 from lance_sql.engines.base import Parameters
 from lance_sql.engines.duckdb.capabilities import CAPABILITIES as DUCKDB
 from lance_sql.engines.errors import translated
 from lance_sql.scratch import scratch
 from lance_sql.statements.defaults import with_default
-from lance_sql.statements.refusals import refuse_enums, refuse_types
 from lance_sql.statements.session import Session
+from lance_sql.text.tokens import quote
+from lance_sql.types.casts import to_stored
+from lance_sql.types.columns import column, columns
+from lance_sql.types.duckdb_names import named_kind
 
-#: JSON text, which datasets store in a searchable binary form.
-JSON = pa.json_(pa.string())
+if TYPE_CHECKING:
+    import duckdb
 
 
-def declared_schema(columns: str) -> pa.Schema:
+def declared_schema(session: Session, definitions: str) -> pa.Schema:
     """The Arrow schema for column definitions as in CREATE TABLE.
 
     Defaults become field metadata. SqlError for types that DuckDB does not know; UnsupportedFeatureError for
@@ -27,43 +32,62 @@ def declared_schema(columns: str) -> pa.Schema:
 
     with scratch() as connection:
         try:
-            connection.execute(f"CREATE TEMP TABLE declared ({columns})")
+            try:
+                _declare(connection, definitions)
+            except duckdb.CatalogException:  # perhaps a type of CREATE TYPE
+                _copy_types(session, connection)
+                _declare(connection, definitions)
         except duckdb.Error as error:
             raise translated(error, DUCKDB) from None
         described = connection.execute(
-            "SELECT is_nullable, column_default, column_name, data_type FROM duckdb_columns() "
+            "SELECT is_nullable, column_default, column_name FROM duckdb_columns() "
             "WHERE table_name = 'declared' ORDER BY column_index"
         ).fetchall()
         constraints = connection.execute(
             "SELECT DISTINCT constraint_type FROM duckdb_constraints() "
             "WHERE table_name = 'declared' AND constraint_type <> 'NOT NULL'"
         ).fetchall()
-        refuse_types([(name, kind) for _, _, name, kind in described])
-        refuse_enums([(name, kind) for _, _, name, kind in described])
-        try:
-            schema = connection.table("declared").to_arrow_table().schema
-        except pa.ArrowInvalid as error:  # DuckDB limits the nesting of types
-            raise UnsupportedTypeError(
-                f"The columns are nested too deeply: {error}", remedy="Flatten them, or store them as JSON"
-            ) from None
+        kinds = connection.table("declared").types
     if constraints:
         raise UnsupportedFeatureError(
             f"Datasets cannot enforce {constraints[0][0]}",
             remedy="Remove the constraint, and use MERGE INTO to keep keys unique",
         )
-    fields = []
-    for field, (nullable, default, _, called) in zip(schema, described, strict=True):
-        # In lists and structs JSON stays text, because pyarrow cannot create empty arrays of it.
-        kind = JSON if called == "JSON" else field.type
-        field = field.with_type(kind).with_nullable(nullable)
-        fields.append(with_default(field, default))
-    return pa.schema(fields)
+    return pa.schema(
+        [
+            with_default(column(name, kind, nullable), default)
+            for (nullable, default, name), kind in zip(described, kinds, strict=True)
+        ]
+    )
 
 
-def json_columns(session: Session, query: str, params: Parameters) -> list[str]:
-    """The names of the columns of `query` with DuckDB's type JSON, which are returned as text."""
+def _declare(connection: duckdb.DuckDBPyConnection, columns: str) -> None:
+    connection.execute(f"CREATE TEMP TABLE declared ({columns})")
+
+
+def _copy_types(session: Session, connection: duckdb.DuckDBPyConnection) -> None:
+    """Create the types that statements created in a session."""
+    computing = session.computing()
+    names = computing.select("SELECT DISTINCT type_name FROM duckdb_types() WHERE NOT internal").arrow()
+    nulls = [f"CAST(NULL AS {quote(name)}) AS {quote(name)}" for name in names.column(0).to_pylist()]
+    if nulls:
+        for row in computing.select(f"DESCRIBE SELECT {', '.join(nulls)}").arrow().to_pylist():
+            connection.execute(f"CREATE TEMP TYPE {quote(row['column_name'])} AS {row['column_type']}")
+
+
+def stored_query(session: Session, query: str, params: Parameters) -> tuple[str, pa.Schema | None]:
+    """A query for the same rows as datasets store them, and their columns; None if Arrow's types are kept."""
     if not session.capabilities.computes_statements:
-        return []
+        return query, None
     described = session.select(f"DESCRIBE {query}", params).arrow()
-    refuse_types([(row["column_name"], row["column_type"]) for row in described.to_pylist()])
-    return [row["column_name"] for row in described.to_pylist() if row["column_type"] == "JSON"]
+    names = described.column("column_name").to_pylist()
+    kinds = list(map(named_kind, described.column("column_type").to_pylist()))
+    schema = columns(names, kinds)
+    places = [f"c{number}" for number in range(len(names))]
+    values = [
+        to_stored(place, kind, field.type) for place, kind, field in zip(places, kinds, schema, strict=True)
+    ]
+    if values == places:
+        return query, schema
+    selected = ", ".join(f"{value} AS {quote(name)}" for value, name in zip(values, names, strict=True))
+    return f"SELECT {selected} FROM ({query}) AS lance_sql_rows({', '.join(places)})", schema

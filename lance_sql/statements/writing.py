@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -16,8 +16,9 @@ from lance_sql.engines.base import Parameters
 from lance_sql.errors import SqlError
 from lance_sql.statements.outcome import Counter, counted
 from lance_sql.statements.session import Session
-from lance_sql.statements.types import JSON, json_columns
+from lance_sql.statements.types import stored_query
 from lance_sql.text.statement import Statement
+from lance_sql.types.stored import in_type
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -64,9 +65,9 @@ def write_query(
     if mode not in ("create", "append", "overwrite"):
         raise SqlError(f"Unknown mode {mode}", remedy="Choose from create, append, overwrite")
     counter = Counter()
-    as_json = json_columns(session, query, params)
-    selected = session.select(query, params).reader()
-    rows = _declared(counter.through(_without_qualifiers(selected, query)), as_json)
+    text, schema = stored_query(session, query, params)
+    selected = session.select(text, params).reader()
+    rows = _declared(counter.through(_without_qualifiers(selected, query)), schema)
     write_rows(session, rows, location, cast(Mode, mode), options)
     return counted(counter.rows)
 
@@ -91,25 +92,19 @@ def _without_qualifiers(rows: pa.RecordBatchReader, query: str) -> pa.RecordBatc
     return pa.RecordBatchReader.from_batches(schema, (batch.rename_columns(schema.names) for batch in rows))
 
 
-def _declared(rows: pa.RecordBatchReader, as_json: Collection[str]) -> pa.RecordBatchReader:
-    """The rows with nullable columns, some of them of the type JSON.
+def _declared(rows: pa.RecordBatchReader, schema: pa.Schema | None) -> pa.RecordBatchReader:
+    """The rows with nullable columns, in the types of `schema` if there is one.
 
     A query result without nulls does not mean that the table cannot contain nulls.
     """
-    fields = [field.with_nullable(True) for field in rows.schema]
-    schema = pa.schema([field.with_type(JSON) if field.name in as_json else field for field in fields])
+    stored = schema or pa.schema([field.with_nullable(True) for field in rows.schema])
 
-    def declared(column: pa.Array, field: pa.Field) -> pa.Array:
-        return pa.ExtensionArray.from_storage(JSON, column) if field.name in as_json else column
+    def declared() -> Iterator[pa.RecordBatch]:
+        for batch in rows:
+            arrays = [in_type(array, field.type) for array, field in zip(batch.columns, stored, strict=True)]
+            yield pa.RecordBatch.from_arrays(arrays, schema=stored)
 
-    batches = (
-        pa.RecordBatch.from_arrays(
-            [declared(column, field) for column, field in zip(batch.columns, schema, strict=True)],
-            schema=schema,
-        )
-        for batch in rows
-    )
-    return pa.RecordBatchReader.from_batches(schema, batches)
+    return pa.RecordBatchReader.from_batches(stored, declared())
 
 
 @contextmanager

@@ -2,30 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Final
+
 import pyarrow as pa
+import pyarrow.types as at
+from lance_engine.logical_types import EXTENSION_NAME, text_metadata
+
+from lance_sql.types.kinds import KINDS, opaque_name
+
+#: Extension types that DuckDB reads safely, whatever the bytes are, by the types they are stored in.
+_READ: Final[Mapping[str, Callable[[pa.DataType], bool]]] = {
+    "arrow.bool8": at.is_int8,
+    "arrow.json": lambda kind: at.is_string(kind) or at.is_large_string(kind),
+    "arrow.uuid": lambda kind: kind == KINDS["UUID"].arrow,
+    "geoarrow.wkb": lambda kind: at.is_binary(kind) or at.is_large_binary(kind),
+    "arrow.parquet.variant": lambda kind: kind == KINDS["VARIANT"].arrow,
+}
+
+
+def declared(field: pa.Field) -> pa.Field:
+    """`field`, or one that DuckDB can read instead.
+
+    A float16 or decimal256 column blocks the table, and an extension type whose storage is not what its name
+    promises makes DuckDB read beyond the values.
+    """
+    field = field.with_type(declared_type(field.type))
+    if field.metadata is None:
+        return field
+    if opaque_name(field) in ("hugeint", "uhugeint") and field.type == KINDS["HUGEINT"].arrow:
+        return field
+    is_read = _READ.get(text_metadata(field.metadata).get(EXTENSION_NAME, ""))
+    return field if is_read is not None and is_read(field.type) else field.remove_metadata()
 
 
 def declared_type(kind: pa.DataType) -> pa.DataType:
-    """`kind`, or a type that DuckDB can read instead: a float16 or decimal256 column blocks the table."""
-    if pa.types.is_float16(kind):
+    """`kind`, or a type that DuckDB can read instead."""
+    if at.is_float16(kind):
         return pa.float32()
-    if pa.types.is_decimal256(kind):
+    if at.is_decimal256(kind):
         return pa.decimal128(kind.precision, kind.scale) if kind.precision <= 38 else pa.float64()
-    if pa.types.is_struct(kind):
-        return pa.struct([field.with_type(declared_type(field.type)) for field in kind])
-    if pa.types.is_fixed_size_list(kind):
-        return pa.list_(_declared_item(kind), kind.list_size)
-    if pa.types.is_large_list(kind):
-        return pa.large_list(_declared_item(kind))
-    if pa.types.is_list(kind):
-        return pa.list_(_declared_item(kind))
-    if pa.types.is_map(kind):
-        key, item = (
-            field.with_type(declared_type(field.type)) for field in (kind.key_field, kind.item_field)
-        )
-        return pa.map_(key, item, kind.keys_sorted)
+    if at.is_struct(kind):
+        return pa.struct([declared(field) for field in kind])
+    if at.is_fixed_size_list(kind):
+        return pa.list_(declared(kind.value_field), kind.list_size)
+    if at.is_large_list(kind):
+        return pa.large_list(declared(kind.value_field))
+    if at.is_list(kind):
+        return pa.list_(declared(kind.value_field))
+    if at.is_map(kind):
+        return pa.map_(declared(kind.key_field), declared(kind.item_field), kind.keys_sorted)
     return kind
-
-
-def _declared_item(kind: pa.DataType) -> pa.Field:
-    return kind.value_field.with_type(declared_type(kind.value_field.type))

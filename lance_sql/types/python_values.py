@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -118,20 +119,26 @@ def _map(array: Any, kind: DuckDBPyType) -> list[Any]:
     inner = dict(children(kind))
     keys, items = values_of(array.keys, inner["key"]), values_of(array.items, inner["value"])
     begins = array.offsets.to_pylist()
-    found: list[Any] = []
-    for begin, end, is_valid in zip(begins, begins[1:], array.is_valid().to_pylist(), strict=False):
-        some = keys[begin:end]
-        try:
-            found.append(dict(zip(some, items[begin:end], strict=True)) if is_valid else None)
-        except TypeError:  # keys that contain lists or structs
-            found.append({"key": some, "value": items[begin:end]})
-    return found
+    pairs = [(keys[begin:end], items[begin:end]) for begin, end in itertools.pairwise(begins)]
+    hashable = not any(part.id in _UNHASHABLE for part in walk(inner["key"]))
+    return [
+        None
+        if not is_valid
+        else dict(zip(some, others, strict=True))
+        if hashable
+        else {"key": some, "value": others}
+        for (some, others), is_valid in zip(pairs, array.is_valid().to_pylist(), strict=True)
+    ]
 
 
 def _union(array: pa.UnionArray, kind: DuckDBPyType) -> list[Any]:
     members = [child for name, child in children(kind) if name]
     values = [values_of(array.field(number), child) for number, child in enumerate(members)]
     return [values[code][row] for row, code in enumerate(array.type_codes.to_pylist())]
+
+
+#: Types of keys for which DuckDB returns maps as two lists.
+_UNHASHABLE: Final = ("list", "array", "struct", "tuple", "map", "variant")
 
 
 _NESTED: Final[Mapping[str, Callable[[Any, DuckDBPyType], list[Any]]]] = {

@@ -7,7 +7,6 @@ error.
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
@@ -16,6 +15,7 @@ import pyarrow as pa
 import pyarrow.types as at
 from lance_engine.arrow_compute import pc
 from lance_engine.errors import SchemaMismatchError
+from lance_engine.logical_types import viewed, without_extensions
 
 
 def stored_batches(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -28,7 +28,7 @@ def stored_batches(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iter
 def stored(array: pa.Array, field: pa.Field) -> pa.Array:
     """The values in the type of `field`; SchemaMismatchError for a value that it cannot hold."""
     try:
-        array = _as(array, field.type)
+        array = in_type(array, field.type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
         raise SchemaMismatchError(
             f"Cannot convert values of type {array.type} to {field.type}: {error}", column=field.name
@@ -38,9 +38,12 @@ def stored(array: pa.Array, field: pa.Field) -> pa.Array:
     return array
 
 
+def in_type(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    """The values in the type of a column; ArrowInvalid for a value that it cannot hold."""
+    return _as(without_extensions(array), kind)
+
+
 def _as(array: pa.Array, wanted: pa.DataType) -> pa.Array:
-    if isinstance(array, pa.ExtensionArray) and not isinstance(wanted, pa.BaseExtensionType):
-        array = array.storage
     if array.type.equals(wanted):
         return array
     if isinstance(wanted, pa.BaseExtensionType):
@@ -50,8 +53,8 @@ def _as(array: pa.Array, wanted: pa.DataType) -> pa.Array:
             return convert(array, wanted)
     if at.is_interval(array.type) and at.is_duration(wanted):
         return _durations(array).cast(wanted)
-    if at.is_string(array.type) and wanted == _UUID:
-        return _uuids(array)
+    if at.is_decimal128(array.type) and wanted == _WIDE_INTEGER:
+        return viewed(array, wanted)  # integers of 128 bits leave DuckDB as decimals of the same layout
     if at.is_float16(wanted):
         return _halves(array)
     return pc.cast(array, wanted)
@@ -123,11 +126,6 @@ _NESTED: Final[tuple[tuple[Callable[[pa.DataType], bool], Callable[[Any, Any], p
 # ---- types that DuckDB lacks -------------------------------------------------------------------------
 
 
-def _uuids(texts: pa.Array) -> pa.Array:
-    """UUIDs in their stored form; DuckDB returns them as text."""
-    return pa.array([None if text is None else uuid.UUID(text).bytes for text in texts.to_pylist()], _UUID)
-
-
 def _durations(intervals: pa.Array) -> pa.Array:
     """Intervals, which DuckDB uses for durations; ArrowInvalid for those with months."""
     lengths: list[int | None] = []
@@ -148,6 +146,6 @@ def _halves(array: pa.Array) -> pa.Array:
 
 
 _DAY: Final = 86_400 * 10**9
-_UUID: Final = pa.binary(16)
+_WIDE_INTEGER: Final = pa.binary(16)
 #: Numbers from here on would be rounded to infinity.
 _HALF_LIMIT: Final = np.float32(65520)

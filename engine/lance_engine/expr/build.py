@@ -38,6 +38,7 @@ from lance_engine.expr.tree import (
 from lance_engine.expr.value_types import (
     common_type,
     decimal_for_integer,
+    filtered_type,
     is_comparable,
     is_number,
     is_text,
@@ -56,7 +57,7 @@ def column(schema: pa.Schema, parts: Sequence[str], *, exact: bool = True) -> Co
     kind: pa.DataType | None = None
     found: list[str] = []
     for part in parts:
-        available = {field.name: field.type for field in fields}
+        available = {field.name: field for field in fields}
         name = part
         if name not in available and not exact:
             alike = [candidate for candidate in available if candidate.lower() == part.lower()]
@@ -64,7 +65,7 @@ def column(schema: pa.Schema, parts: Sequence[str], *, exact: bool = True) -> Co
         if name not in available:
             raise _column_not_found([*found, part], found, list(available))
         found.append(name)
-        kind = available[name]
+        kind = filtered_type(available[name])
         fields = [kind.field(index) for index in range(kind.num_fields)] if at.is_struct(kind) else ()
     return Column(tuple(found), kind)
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import pyarrow as pa
 import pyarrow.types as at
+
+from lance_engine.logical_types import EXTENSION_NAME, OPAQUE_EXTENSION, with_extensions
 
 #: Steps per second of the Arrow time units.
 PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
@@ -18,6 +22,8 @@ def value_type(kind: pa.DataType) -> pa.DataType:
     """The type in which values of `kind` are compared: no dictionary, run-end, extension or view encoding."""
     if at.is_dictionary(kind) or at.is_run_end_encoded(kind):
         return value_type(kind.value_type)
+    if isinstance(kind, pa.OpaqueType):  # what is stored has neither the equality nor the order of the values
+        return kind
     if isinstance(kind, pa.BaseExtensionType):
         return value_type(kind.storage_type)
     if at.is_string_view(kind):
@@ -25,6 +31,27 @@ def value_type(kind: pa.DataType) -> pa.DataType:
     if at.is_binary_view(kind) or at.is_fixed_size_binary(kind):
         return pa.binary()
     return kind
+
+
+#: Extension types that decide how values are compared, or that filters cannot compare.
+_COMPARED_AS: Final = {b"arrow.uuid", b"geoarrow.wkb", OPAQUE_EXTENSION.encode()}
+
+
+def filtered_type(field: pa.Field) -> pa.DataType:
+    """The type of a column in filters.
+
+    Values of types that only another system can compare have an opaque type.
+    """
+    name = (field.metadata or {}).get(EXTENSION_NAME.encode())
+    if name == b"geoarrow.wkb":
+        return pa.opaque(field.type, "geometry", "")
+    return with_extensions(pa.schema([field])).field(0).type if _is_compared(field) else field.type
+
+
+def _is_compared(field: pa.Field) -> bool:
+    name = (field.metadata or {}).get(EXTENSION_NAME.encode())
+    inner = (field.type.field(place) for place in range(field.type.num_fields))
+    return name in _COMPARED_AS or any(map(_is_compared, inner))
 
 
 def is_text(kind: pa.DataType) -> bool:

@@ -44,21 +44,22 @@ def alter_column(
     column: str,
     *,
     name: str | None = None,
-    type: pa.DataType | None = None,
+    type: pa.DataType | pa.Field | None = None,
     nullable: bool | None = None,
     values: Values | None = None,
     progress: ProgressOption = None,
 ) -> Snapshot:
     """Rename a column, cast its values to another type, or change whether it is nullable.
 
-    `values` computes what the column of the new `type` holds, in place of a cast.
+    `values` computes what the column of the new `type` holds, in place of a cast. A field as `type` brings
+    its extension type.
     Only a change of type rewrites data, that of this column. SchemaMismatchError if a name is taken or a
     column holds nulls that the change forbids; InvalidFilterError if a value does not fit the new type.
     """
     if name is None and type is None and nullable is None:
         raise InvalidArgumentError("alter_column needs a new name, type or nullability")
-    if type is not None:
-        type = _arrow_type(type)
+    if type is not None and not isinstance(type, pa.Field):
+        type = pa.field("type", _arrow_type(type))
 
     def once(snapshot: Snapshot) -> Snapshot:
         reporter = Reporter(progress)
@@ -69,7 +70,7 @@ def alter_column(
         changed = field if nullable is None else dataclasses.replace(field, nullable=nullable)
         if name is not None:
             changed = dataclasses.replace(changed, name=name)
-        if type is None or (values is None and field.arrow_type.equals(type) and not field.is_json):
+        if type is None or (values is None and field.arrow_type.equals(type.type) and not field.is_json):
             schema = _mapped(snapshot.schema, lambda found: changed if found.id == field.id else found)
             _check_names(schema)
             return commit_change(snapshot, Project(schema, preserves_nullability=not tightened))
@@ -92,7 +93,7 @@ def _cast(
     snapshot: Snapshot,
     column: str,
     changed: Field,
-    kind: pa.DataType,
+    kind: pa.Field,
     values: Values | None,
     reporter: Reporter,
     *,
@@ -110,12 +111,13 @@ def _cast(
         for key, value in (changed.to_arrow().metadata or {}).items()
         if not key.startswith(b"ARROW:extension:")
     }
-    arrow = pa.field(changed.name, kind, changed.nullable, metadata)
+    metadata |= kind.metadata or {}
+    arrow = pa.field(changed.name, kind.type, changed.nullable, metadata)
     added = numbered_fields(snapshot, pa.schema([arrow]))
     schema = _mapped(snapshot.schema, lambda found: added.fields[0] if found.id == changed.id else found)
     _check_names(schema)
     old = build.column(snapshot.schema.to_arrow(), [column])
-    needed, new = values or ([column], lambda batch: evaluate_value(old, batch, value_type(kind)))
+    needed, new = values or ([column], lambda batch: evaluate_value(old, batch, value_type(kind.type)))
 
     def compute(batch: pa.RecordBatch) -> pa.RecordBatch:
         try:

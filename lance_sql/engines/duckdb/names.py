@@ -23,15 +23,13 @@ from lance_sql.catalog.attached import LISTED
 from lance_sql.catalog.binding import Binding
 from lance_sql.catalog.catalog import Catalog
 from lance_sql.catalog.prepared import PreparedStatements
-from lance_sql.engines.base import EngineData, Parameters
+from lance_sql.engines.base import Parameters
 from lance_sql.engines.duckdb.refused_changes import refuse_changes
 from lance_sql.engines.duckdb.settings import nulls_are_last, restrictions
-from lance_sql.engines.duckdb.table import register
-from lance_sql.engines.statement_run import Runs
+from lance_sql.engines.duckdb.table import register, register_data
 from lance_sql.searches.installed import InstalledSearches, explained_rows
 from lance_sql.text.shown import ALL_TABLES, shown, shown_within, with_shown
 from lance_sql.text.statement import Statement
-from lance_sql.types.declared import declared_type
 
 if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
@@ -161,9 +159,7 @@ class _Names:
         register(self.open(), name, dataset, system_columns=system_columns)
 
     def register_other(self, name: str, data: Any) -> None:
-        if isinstance(data, EngineData):
-            data = data.within(declared_type, Runs())
-        self.open().register(name, data)
+        register_data(self.open(), name, data)
 
     def unregister(self, name: str) -> None:
         self.open().unregister(name)

@@ -15,7 +15,6 @@ from lance_engine.errors import InvalidArgumentError, LanceError
 from lance_sql.catalog.access import Restrictions
 from lance_sql.engines.alone import Alone
 from lance_sql.engines.base import (
-    EngineData,
     EnginePlan,
     Kept,
     Parameters,
@@ -26,11 +25,10 @@ from lance_sql.engines.duckdb.opening import opening
 from lance_sql.engines.duckdb.planning import Planned, Planning, expected_rows, may_expect_fewer
 from lance_sql.engines.duckdb.result_types import ResultTypes
 from lance_sql.engines.duckdb.settings import Changes, Settings
-from lance_sql.engines.duckdb.table import DuckDBTable, source
+from lance_sql.engines.duckdb.table import DuckDBTable, register_data, source
 from lance_sql.engines.interrupt import Interruptible
 from lance_sql.engines.statement_run import Runs, StatementRun
 from lance_sql.engines.table_session import TableSession
-from lance_sql.types.declared import declared_type
 from lance_sql.types.exact import exact_columns
 
 if TYPE_CHECKING:
@@ -96,7 +94,7 @@ class DuckDBEngine(TableSession[DuckDBTable]):
         self._others.pop(name, None)
         scanned = source(dataset, name, system_columns, planning=self._planning, runs=self._runs, parts=parts)
         with self.running(self.begin()):
-            self.connection.register(name, scanned)
+            register_data(self.connection, name, scanned)
         if isinstance(scanned, DuckDBTable):
             self._tables[name] = scanned
 
@@ -109,13 +107,8 @@ class DuckDBEngine(TableSession[DuckDBTable]):
         self._others.pop(name, None)
 
     def register_other(self, name: str, data: Any) -> None:
-        if isinstance(data, EngineData):
-            data = data.within(declared_type, self._runs)
-        elif isinstance(data, pa.Table):
-            declared = pa.schema([field.with_type(declared_type(field.type)) for field in data.schema])
-            data = data if data.schema.equals(declared) else data.cast(declared)
         with self.running(self.begin()):
-            self.connection.register(name, data)
+            register_data(self.connection, name, data, self._runs)
         self._tables.pop(name, None)
         self._others[name] = data
 

@@ -17,17 +17,19 @@ from itertools import product, starmap
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, get_args
 
 import duckdb
+import pyarrow as pa
 from lance_engine.errors import InvalidFilterError, UnsupportedFeatureError
 from lance_engine.recent import Recent
 
-from lance_sql.engines.base import Decision
+from lance_sql.engines.base import Decision, EngineData
 from lance_sql.engines.duckdb.planning import Planning
 from lance_sql.engines.parts import Parts
 from lance_sql.engines.pushdown import Condition, Role, decide, excludes_for_keys, leaves_few
 from lance_sql.engines.statement_run import Runs
 from lance_sql.engines.table import EngineTable
 from lance_sql.engines.table_scan import TableScan
-from lance_sql.types.declared import declared_type
+from lance_sql.types.declared import declared
+from lance_sql.types.relations import register_stored, register_table
 
 if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
@@ -282,8 +284,22 @@ def register(
     a plain dataset.
     """
     scanned = source(dataset, name, system_columns, pushdown)
-    connection.register(name, scanned)
+    register_data(connection, name, scanned)
     return scanned if isinstance(scanned, DuckDBTable) else None
+
+
+def register_data(
+    connection: duckdb.DuckDBPyConnection, name: str, data: Any, runs: Runs | None = None
+) -> None:
+    """Register what a connection can scan, with the types that datasets store for DuckDB."""
+    if isinstance(data, EngineData):
+        register_stored(connection, name, data.within(declared, runs or Runs()), data.schema)
+    elif isinstance(data, pa.Table):
+        register_table(connection, name, data)
+    elif isinstance(getattr(data, "table", None), EngineTable):
+        register_stored(connection, name, data, data.table.filter_schema)
+    else:
+        connection.register(name, data)
 
 
 def source(
@@ -312,7 +328,7 @@ def source(
         dataset,
         name,
         system_columns,
-        declared_type,
+        declared,
         dictionaries=True,
         narrow_decimals=_HAS_SOURCES,
         batch_rows=min(max(dataset.count_rows() // _BATCHES, _LEAST_BATCH_ROWS), _BATCH_ROWS),
