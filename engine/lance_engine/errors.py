@@ -6,6 +6,7 @@ place (path, version, fragment, column, page as far as known) and the remedy.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from types import TracebackType
 
@@ -65,6 +66,17 @@ class LanceError(Exception):
             if value is not None:
                 self.place.setdefault(key, hidden(value))
         return self
+
+
+def whole_number(name: str, value: object, least: int = 0, most: int = (1 << 63) - 1) -> int:
+    """`value`, which must be a whole number within limits."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise InvalidArgumentError(f"{name} must be a whole number, not {value!r}")
+    number = operator.index(value)
+    if not least <= number <= most:
+        limit = f"at least {least}" if number < least else f"at most {most}"
+        raise InvalidArgumentError(f"{name} must be {limit}, not {number}")
+    return number
 
 
 class Placed:

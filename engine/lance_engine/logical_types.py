@@ -8,11 +8,17 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Final
 
 import pyarrow as pa
 
-from lance_engine.errors import CorruptFileError, UnsupportedFeatureError, UnsupportedTypeError
+from lance_engine.errors import (
+    CorruptFileError,
+    SchemaMismatchError,
+    UnsupportedFeatureError,
+    UnsupportedTypeError,
+)
 from lance_engine.records import record
 
 EXTENSION_NAME: Final = "ARROW:extension:name"
@@ -458,16 +464,34 @@ def _children(arrow_type: pa.DataType) -> list[pa.Field]:
 
 
 def text_metadata(metadata: Mapping[bytes, bytes] | None) -> dict[str, str]:
-    """Arrow metadata as text; bytes that are not UTF-8 become surrogates, so nothing is lost."""
-    return {
-        key.decode("utf-8", "surrogateescape"): value.decode("utf-8", "surrogateescape")
-        for key, value in (metadata or {}).items()
-    }
+    """Arrow metadata as text; values that are not UTF-8 have surrogates, so nothing is lost."""
+    try:
+        return {
+            key.decode(): value.decode("utf-8", "surrogateescape") for key, value in (metadata or {}).items()
+        }
+    except UnicodeDecodeError as error:
+        raise SchemaMismatchError(
+            f"The key {error.object!r} in the metadata of a schema is not UTF-8",
+            remedy="Remove it, or rename it",
+        ) from error
 
 
 def arrow_metadata(metadata: Mapping[str, str]) -> dict[bytes, bytes] | None:
-    """The inverse of `text_metadata`, None when there is nothing."""
-    return {
-        key.encode("utf-8", "surrogateescape"): value.encode("utf-8", "surrogateescape")
-        for key, value in metadata.items()
-    } or None
+    """Metadata in Arrow, None when there is nothing; engines take only UTF-8, so other bytes are replaced."""
+    return {_utf8(key): _utf8(value) for key, value in metadata.items()} or None
+
+
+def _utf8(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace").encode()
+
+
+@lru_cache(maxsize=256)
+def is_stored_as(kind: pa.DataType, name: str, details: str | None) -> bool:
+    """Whether values of the extension type `name` may be stored as `kind`: unknown types may be."""
+    metadata = {EXTENSION_NAME: name} | ({EXTENSION_METADATA: details} if details is not None else {})
+    schema = pa.schema([pa.field("value", kind, metadata=arrow_metadata(metadata))])
+    try:
+        found = pa.ipc.read_schema(schema.serialize()).field(0).type
+    except Exception:  # types of other packages check it in Python
+        return False
+    return not isinstance(found, pa.BaseExtensionType) or bool(found.storage_type == kind)

@@ -40,4 +40,7 @@ def _value(value: pa.Scalar) -> Any:
         return list(zip(python_values(keys), python_values(items), strict=True))
     if at.is_list(kind) or at.is_large_list(kind) or at.is_fixed_size_list(kind):
         return python_values(value.values)
+    if at.is_string(kind) or at.is_large_string(kind) or at.is_string_view(kind):
+        text: bytes = value.cast(pa.large_binary()).as_py()
+        return text.decode("utf-8", "backslashreplace")
     return str(value.cast(pa.string()))

@@ -14,12 +14,13 @@ from typing import Final
 
 import pyarrow as pa
 
-from lance_engine.errors import ColumnNotFoundError, SchemaMismatchError
+from lance_engine.errors import ColumnNotFoundError, InvalidArgumentError, SchemaMismatchError
 from lance_engine.logical_types import (
     EXTENSION_NAME,
     JSON_TEXT_EXTENSION,
     arrow_metadata,
     describe,
+    is_stored_as,
     text_metadata,
     to_arrow_type,
 )
@@ -35,6 +36,7 @@ MAX_FIXED_SIZE_LISTS: Final = 16
 MAX_FIELDS: Final = 100_000
 LISTS: Final = ("list", "large_list")
 _EXTENSION_KEYS: Final = "ARROW:extension:"
+_EXTENSION: Final = (EXTENSION_NAME, f"{_EXTENSION_KEYS}metadata")
 _SHARED_SCHEMAS: Final = 8
 
 
@@ -81,7 +83,10 @@ class Field:
             metadata = {**kept, BLOB_ENCODING: "true"}
         if self.is_json:
             metadata = {**metadata, EXTENSION_NAME: JSON_TEXT_EXTENSION}
-        return pa.field(self.name, self.arrow_type, self.nullable, arrow_metadata(metadata))
+        kind = self.arrow_type
+        if EXTENSION_NAME in metadata and not is_stored_as(kind, *(metadata.get(key) for key in _EXTENSION)):
+            metadata = {key: value for key, value in metadata.items() if key not in _EXTENSION}
+        return pa.field(self.name, kind, self.nullable, arrow_metadata(metadata))
 
     @property
     def is_blob(self) -> bool:
@@ -180,10 +185,12 @@ class Schema:
 
     def field(self, path: str) -> Field:
         """The field called `path`; ``a.b`` is child ``b`` of ``a``. ColumnNotFoundError suggests a name."""
-        return self.path(path, path.split("."))[-1]
+        return self.path(path, path.split(".") if isinstance(path, str) else ())[-1]
 
     def path(self, path: str, names: Sequence[str]) -> tuple[Field, ...]:
         """The fields from the top to the one called `path`, whose parts are `names`; errors as of `field`."""
+        if not isinstance(path, str):
+            raise InvalidArgumentError(f"The name of a column is text, not {path!r}")
         whole = self._by_name.get(path)
         if whole is not None:
             return (whole,)

@@ -12,7 +12,7 @@ import pyarrow.types as at
 from lance_engine.errors import InvalidFilterError
 from lance_engine.expr import render
 
-from lance_sql.catalog.row_numbers import by_number, number_name, numbers
+from lance_sql.types.row_numbers import by_number, number_name, numbers
 
 _ROW = number_name(())
 _tables = itertools.count()

@@ -9,9 +9,9 @@ import pyarrow as pa
 from lance_engine.errors import ColumnNotFoundError, InvalidFilterError, SchemaMismatchError
 from lance_engine.interrupts import load
 
-from lance_sql.catalog.row_numbers import by_number, number_name, numbers
 from lance_sql.scratch import scratch
 from lance_sql.types.relations import register_table
+from lance_sql.types.row_numbers import by_number, number_name, numbers
 
 
 def compile_value(
@@ -31,6 +31,10 @@ def compile_value(
 
     try:
         parsed = sqlglot.parse_one(text, dialect="duckdb", into=exp.Condition)
+    except RecursionError as error:
+        raise InvalidFilterError(
+            "The expression is nested too deeply", remedy="Use fewer parentheses"
+        ) from error
     except sqlglot.errors.SqlglotError as error:
         raise InvalidFilterError(
             f"Not a valid SQL expression: {text}",

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from lance_engine.errors import UnsupportedTypeError
 
 from lance_sql.errors import PackageNotInstalledError
 
@@ -17,7 +20,8 @@ if TYPE_CHECKING:
 def to_pandas(table: pa.Table) -> pd.DataFrame:
     """The table as a pandas DataFrame."""
     _need("pandas", "pandas")
-    return table.to_pandas()
+    with _conversion("pandas", table):
+        return table.to_pandas()
 
 
 def of_python_values(values: list[Any], kind: str) -> pd.Series[Any]:
@@ -35,8 +39,24 @@ def of_python_values(values: list[Any], kind: str) -> pd.Series[Any]:
 def to_polars(table: pa.Table) -> pl.DataFrame:
     """The table as a Polars DataFrame."""
     polars = _need("polars", "Polars")
-    frame: pl.DataFrame = polars.DataFrame(table)
+    with _conversion("Polars", table):
+        frame: pl.DataFrame = polars.DataFrame(table)
     return frame
+
+
+@contextmanager
+def _conversion(name: str, table: pa.Table) -> Iterator[None]:
+    """Errors of another library in this block are about types or values that it does not have."""
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit, MemoryError, ValueError, OverflowError):
+        raise  # the caller converts in another way
+    except BaseException as error:  # panics of Rust are not even exceptions
+        kinds = ", ".join(dict.fromkeys(str(kind) for kind in table.schema.types))
+        raise UnsupportedTypeError(
+            f"{name} cannot hold the result, whose columns are of the types {kinds}: {str(error)[:200]}",
+            remedy="Cast the columns in the query, or use arrow()",
+        ) from error
 
 
 def _need(package: str, name: str) -> Any:

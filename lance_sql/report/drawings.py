@@ -15,7 +15,7 @@ _WIDTH = 1000
 #: The initial filter in zone pictures: the middle tenth of the values.
 FILTER = (0.45, 0.55)
 #: Maximum number of fragments or versions that are drawn; if there are more, the last ones.
-_MOST = 200
+MOST = 200
 
 
 def _svg(height: float, body: str, css: str, label: str) -> str:
@@ -28,7 +28,7 @@ def _svg(height: float, body: str, css: str, label: str) -> str:
 
 def timeline(versions: Sequence[dict[str, Any]], tags: dict[int, list[str]], current: int) -> str:
     """Versions from left to right, with row counts as steps, and a dot in the color of the operation."""
-    shown = versions[-_MOST:]
+    shown = versions[-MOST:]
     top, bottom, left, right = 46.0, 150.0, 14.0, _WIDTH - 14.0
     most = max((version["rows"] or 0 for version in shown), default=0) or 1
     step = (right - left) / max(len(shown), 1)
@@ -66,7 +66,7 @@ def timeline(versions: Sequence[dict[str, Any]], tags: dict[int, list[str]], cur
 
 def fragments(rows: Sequence[dict[str, Any]]) -> str:
     """A bar per fragment, with its rows as height; the deleted part has another color."""
-    shown = rows[-_MOST:]
+    shown = rows[-MOST:]
     top, bottom = 8.0, 130.0
     most = max((row["physical_rows"] for row in shown), default=0) or 1
     step = _WIDTH / max(len(shown), 1)

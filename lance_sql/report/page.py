@@ -17,6 +17,7 @@ from lance_sql.display.amounts import counted, in_bytes
 from lance_sql.report import drawings
 from lance_sql.report.layout import page_strips
 from lance_sql.report.markup import as_html
+from lance_sql.report.part import shown_part
 from lance_sql.report.zones import ZonePicture, zone_pictures
 
 #: Number of colors for encodings; if there are more encodings, they share colors.
@@ -33,11 +34,13 @@ def write_report(dataset: DatasetVersion, path: str | os.PathLike[str]) -> None:
 def report_page(dataset: DatasetVersion) -> str:
     """The report of this version as a self-contained HTML page that makes no network requests.
 
-    Reads metadata only.
+    Reads metadata only: that of a part of the columns and fragments if there are very many.
     """
-    inspect = dataset.inspect
+    part, left_out = shown_part(dataset)
+    inspect = part.inspect
     fragments = inspect.fragments().to_pylist()
-    columns = _columns(dataset)
+    columns = _columns(part)
+    versions = dataset.inspect.versions(drawings.MOST)
     pages = inspect.pages().to_pylist()
     colours = _colours(pages)
     sections = [
@@ -51,8 +54,8 @@ def report_page(dataset: DatasetVersion) -> str:
         ),
         _section(
             "Versions",
-            drawings.timeline(inspect.versions().to_pylist(), _tags(dataset), dataset.version)
-            + _legend(inspect.versions()["operation"].to_pylist()),
+            drawings.timeline(versions.to_pylist(), _tags(dataset), dataset.version)
+            + _legend(versions["operation"].to_pylist()),
             "Rows per version. Hover over a dot for details.",
         ),
         _section(
@@ -60,8 +63,8 @@ def report_page(dataset: DatasetVersion) -> str:
             drawings.fragments(fragments),
             "Rows per fragment. Deleted rows, which scans still read, are red.",
         ),
-        _section("Zone maps", _zone_section(zone_pictures(dataset))),
-        _section("Indices", _indices(inspect.indices().to_pylist())),
+        _section("Zone maps", _zone_section(zone_pictures(part))),
+        _section("Indices", _indices(dataset.inspect.indices().to_pylist())),
     ]
     name = os.path.basename(dataset.uri.rstrip("/"))
     assets = files("lance_sql.report")
@@ -72,26 +75,31 @@ def report_page(dataset: DatasetVersion) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{as_html(name)}</title><style>{style}</style></head><body><main>"
         f"<header><h1>{as_html(name)}</h1><p>{as_html(without_secrets(dataset.uri))}</p></header>"
-        f"{_cards(dataset, fragments)}{''.join(sections)}</main><script>{script}</script></body></html>\n"
+        f"{_note(left_out)}{_cards(dataset, fragments)}{''.join(sections)}"
+        f"</main><script>{script}</script></body></html>\n"
     )
 
 
 def _section(title: str, body: str, note: str = "") -> str:
-    told = f'<p class="note">{as_html(note)}</p>' if note else ""
-    return f"<section><h2>{as_html(title)}</h2>{told}{body}</section>"
+    return f"<section><h2>{as_html(title)}</h2>{_note(note)}{body}</section>"
+
+
+def _note(text: str) -> str:
+    return f'<p class="note">{as_html(text)}</p>' if text else ""
 
 
 def _cards(dataset: DatasetVersion, fragments: Sequence[dict[str, Any]]) -> str:
-    deleted = sum(fragment["deleted_rows"] for fragment in fragments)
-    size = sum(fragment["bytes"] or 0 for fragment in fragments)
+    total, rows = len(dataset.snapshot.fragments), dataset.count_rows()
+    deleted = dataset.snapshot.physical_rows - rows
+    size = in_bytes(sum(fragment["bytes"] or 0 for fragment in fragments))
     branch = f" of {dataset.branch}" if dataset.branch else ""
     cards = [
         ("version", f"{dataset.version}{branch}"),
-        ("rows", f"{dataset.count_rows():,}"),
+        ("rows", f"{rows:,}"),
         ("deleted rows", f"{deleted:,}"),
         ("columns", f"{len(dataset.schema.names):,}"),
-        ("fragments", f"{len(fragments):,}"),
-        ("on storage", in_bytes(size)),
+        ("fragments", f"{total:,}"),
+        ("on storage", size if len(fragments) == total else f"over {size}"),
         ("file format", dataset.snapshot.manifest.storage_version or "unknown"),
     ]
     items = "".join(

@@ -88,7 +88,9 @@ def show_columns(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
     if place < 0:
         return found
     # DuckDB does not learn which columns of a dataset cannot be null.
-    fields = map(dataset.storage_schema.field, found["column_name"].to_pylist())
+    fields = list(dataset.storage_schema)
+    if len(fields) != found.num_rows:
+        return found
     nullable = pa.array(["YES" if field.nullable else "NO" for field in fields], pa.string())
     return found.set_column(place, found.schema.field(place), nullable)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 import pyarrow.types as at
+from lance_engine.errors import UnsupportedTypeError
 from lance_engine.logical_types import EXTENSION_METADATA, EXTENSION_NAME
 
 from lance_sql.scratch import scratch
@@ -36,8 +37,15 @@ def duckdb_kinds(schema: pa.Schema) -> list[DuckDBPyType]:
 @functools.lru_cache(maxsize=1024)
 def named_kind(text: str) -> DuckDBPyType:
     """DuckDB's type of that name."""
+    import duckdb
+
     with scratch() as connection:
-        return connection.sqltype(text)
+        try:
+            return connection.sqltype(text)
+        except duckdb.Error as error:  # such as fields without a name
+            raise UnsupportedTypeError(
+                f"DuckDB has no type {text}", remedy="Cast the column to another type"
+            ) from error
 
 
 def _type_text(field: pa.Field) -> str:
@@ -89,7 +97,16 @@ def _imported(field: pa.Field) -> str:
 
 @functools.lru_cache(maxsize=1024)
 def _read_as(kind: pa.DataType, name: bytes | None, parameters: bytes | None) -> str:
+    import duckdb
+
     metadata = {} if name is None else {EXTENSION_NAME: name, EXTENSION_METADATA: parameters or b""}
     with scratch() as connection:
         schema = pa.schema([pa.field("value", kind, metadata=metadata)])
-        return str(connection.from_arrow(schema.empty_table()).types[0])
+        try:
+            return str(connection.from_arrow(schema.empty_table()).types[0])
+        except duckdb.Error as error:
+            called = "" if name is None else f" with the extension {name.decode('utf-8', 'replace')!r}"
+            raise UnsupportedTypeError(
+                f"DuckDB has no type for columns of type {kind}{called}",
+                remedy="Cast the column to another type",
+            ) from error

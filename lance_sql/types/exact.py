@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from lance_sql.scratch import scratch
 from lance_sql.types.columns import children, walk
+from lance_sql.types.row_numbers import by_number, numbers
 
 if TYPE_CHECKING:
     from duckdb.sqltypes import DuckDBPyType
@@ -70,6 +71,8 @@ def plain_arrow(rows: pa.Table, kinds: Sequence[DuckDBPyType]) -> pa.Table:
 def by_duckdb(column: pa.ChunkedArray, kind: DuckDBPyType) -> pa.ChunkedArray:
     """The values as DuckDB casts them to a type."""
     with scratch() as connection:
-        relation: Any = connection.from_arrow(pa.table({"value": column}))
-        found: pa.ChunkedArray = relation.project(f"CAST(value AS {kind})").to_arrow_table().column(0)
-        return found
+        relation: Any = connection.from_arrow(pa.table({"value": column, "number": numbers(len(column))}))
+        found = relation.project(f"CAST(value AS {kind}), number").to_arrow_table()
+    values = by_number(found.column(0), found.column(1), len(column))
+    assert values is not None, "a cast returns one value for each row"
+    return pa.chunked_array([values])

@@ -15,6 +15,7 @@ from lance_engine.python_values import python_values
 
 from lance_sql.scratch import scratch
 from lance_sql.types.columns import children, walk
+from lance_sql.types.row_numbers import numbers
 
 if TYPE_CHECKING:
     from duckdb.sqltypes import DuckDBPyType
@@ -189,13 +190,19 @@ def _by_duckdb(array: pa.Array, kind: DuckDBPyType) -> list[Any]:
         return [_moment(value) for value in array]
     if kind.id == "timestamptz_ns":  # for these, DuckDB needs another package
         return list(python_values(array.cast(pa.timestamp("us", array.type.tz), safe=False)))
+    import duckdb
+
     metadata = {"ARROW:extension:name": "arrow.parquet.variant"} if kind.id == "variant" else None
-    schema = pa.schema([pa.field("value", array.type, metadata=metadata)])
+    schema = pa.schema([pa.field("value", array.type, metadata=metadata), pa.field("number", pa.int64())])
     with scratch() as connection:
-        relation = connection.from_arrow(pa.table([array], schema=schema))
+        relation = connection.from_arrow(pa.table([array, numbers(len(array))], schema=schema))
         if at.is_string(array.type):
-            relation = relation.project(f"CAST(value AS {kind})")
-        return [value for (value,) in relation.fetchall()]
+            relation = relation.project(f"CAST(value AS {kind}) AS value, number")
+        try:
+            found = sorted(relation.fetchall(), key=lambda row: row[1])
+            return [value for value, _ in found]
+        except duckdb.Error:  # text that is not UTF-8
+            return python_values(array)
 
 
 def _moment(value: pa.Scalar) -> Any:

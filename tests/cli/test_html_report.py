@@ -191,3 +191,42 @@ def test_operations_have_colours_of_their_own():
     colours = re.findall(r"^\.op-(\w+) { fill: (#\w+); background: (#\w+); }$", style, re.MULTILINE)
     assert {"append", "overwrite", "delete", "update", "merge", "rewrite"} <= {name for name, _, _ in colours}
     assert len({fill for _, fill, _ in colours}) == len(colours)
+
+
+def test_reports_of_very_wide_and_very_long_tables_are_bounded(tmp_path: Path, monkeypatch) -> None:
+    """By the columns whose metadata is read, and the lines of the page; a manifest may name any number."""
+    import dataclasses
+
+    from lance_engine.inspection import held_columns
+    from lance_engine.inspection import history as versions
+
+    from lance_sql.report import part
+
+    monkeypatch.setattr(part, "MOST_COLUMNS", 30)
+    monkeypatch.setattr(part, "MOST_CELLS", 120)
+    read = []
+    opened = held_columns._opened
+    monkeypatch.setattr(held_columns, "_opened", lambda *given: read.append(given) or opened(*given))
+    wide = lance_sql.write(pa.table({f"c{number}": [1] for number in range(90)}), tmp_path / "wide.lance")
+    text = report_page(wide)
+    assert "the first 30 of 90 columns" in text
+    assert Page(text).counts["tr"] < 4 * 30
+    one = lance_sql.write(pa.table({f"c{number}": [1] for number in range(12)}), tmp_path / "long.lance")
+    manifest = one.snapshot.manifest
+    [fragment] = manifest.fragments
+    many = tuple(dataclasses.replace(fragment, id=number) for number in range(5000))
+    longer = type(one)(one.snapshot.with_manifest(dataclasses.replace(manifest, fragments=many)))
+    read.clear()
+    text = report_page(longer)
+    assert "the first 10 of 5,000 fragments" in text
+    assert 10 <= len(read) <= 80
+    Page(text)
+    assert "This report describes" not in report_page(one)
+
+    counted = []
+    found = versions.read_version
+    monkeypatch.setattr(versions, "read_version", lambda *given: counted.append(given) or found(*given))
+    for _ in range(3):
+        one = one.delete("c0 = 5") if one.count_rows("c0 = 5") else one.update({"c0": "c0"})
+    assert one.inspect.versions(2)["version"].to_pylist() == [3, 4]
+    assert len(counted) == 2

@@ -17,8 +17,8 @@ from lance_engine.errors import InvalidFilterError, LanceError, SchemaMismatchEr
 
 import lance_sql
 from lance_sql.catalog import functions
-from lance_sql.catalog.row_numbers import by_number, number_name
 from lance_sql.catalog.values import compile_value
+from lance_sql.types.row_numbers import by_number, number_name
 
 #: DataFusion computes in batches of 8,192 rows, and gives more of them to several threads.
 SIZES = (8_191, 8_192, 8_193, 20_000)
@@ -182,6 +182,8 @@ class Shuffled:
         found = getattr(self._held, name)
         if name == "to_arrow_table":
             return lambda: shuffled(found())
+        if name == "fetchall":
+            return lambda: random.Random(0).sample(rows := found(), len(rows))
         if callable(found):
             return lambda *given: Shuffled(found(*given))
         return found
@@ -210,6 +212,29 @@ def test_no_result_is_matched_by_position(monkeypatch: pytest.MonkeyPatch) -> No
     batch = pa.record_batch({"lance_sql_row": numbers})
     _, compute = compile_value("lance_sql_row * 2 + 1", batch.schema)
     assert compute(batch).to_pylist() == [2 * number + 1 for number in range(1000)]
+
+
+def test_values_that_duckdb_converts_are_matched_by_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Results with types that Arrow or Python lack, with a DuckDB that returns other orders of rows."""
+    from contextlib import contextmanager
+
+    from lance_sql.types import exact, python_values
+
+    for module in (exact, python_values):
+
+        @contextmanager
+        def mixed(scratch: Any = module.scratch) -> Any:
+            with scratch() as connection:
+                yield Shuffled(connection)
+
+        monkeypatch.setattr(module, "scratch", mixed)
+    with lance_sql.connect() as connection:
+        text = "SELECT (i || ' days')::INTERVAL AS x, i::BIT AS b FROM range(20000) t(i) ORDER BY i"
+        rows = connection.sql(text).fetchall()
+        days = connection.sql(text).arrow()["x"].to_pylist()
+    assert [value.days for value, _ in rows] == list(range(20_000))
+    assert [int(bits, 2) for _, bits in rows[:300]] == list(range(300))
+    assert [value.days for value in days] == list(range(20_000))
 
 
 def test_rows_without_one_value_each_are_refused() -> None:

@@ -265,7 +265,7 @@ class Filters:
                     f"array_position({self.list_and_item(depth)})",
                 )
             case "cast":
-                kind = one("int", "decimal", "float", "text", "bool")
+                kind = one("int", "float", "text", "bool")
                 target = one("int", "bigint", "smallint", "tinyint", "int unsigned", "bigint unsigned")
                 return f"{one('CAST', 'TRY_CAST')}({self.value(kind, depth)} AS {target})"
             case "element":
@@ -309,7 +309,9 @@ class Filters:
                 # Constants with a point are double precision, which pylance rounds next to decimals.
                 sides = [self.value("decimal", depth), self.value(one("int", "decimal"), depth)]
                 self.chance.shuffle(sides)
-                return f"({sides[0]} {one('+', '-', '*', '/', '%')} {sides[1]})"
+                if self.chance.random() < 0.4:
+                    return f"({self.column('decimal')} {one('/', '%')} {one(2, 7, -3)})"
+                return f"({sides[0]} {one('+', '-', '*')} {sides[1]})"
             case "func":
                 return f"{one('abs', 'round', 'ceil', 'floor')}({self.value('decimal', depth)})"
             case "cast":
@@ -477,7 +479,7 @@ class Filters:
                 kind = one("int", "finite", "decimal", "text", "date", "binary")
                 held = [self.constant(kind) for _ in range(one(1, 2, 4))]
                 if self.chance.random() < 0.2:
-                    held.append(one("NULL", self.column(kind)))
+                    held.append("NULL")  # pylance merges lists that hold the column itself wrongly
                 return f"({self.value(kind, depth)} {one('', 'NOT ')}IN ({', '.join(held)}))"
             case "like":
                 pattern = one("a%", "%b", "_", "%\\%%", "%\\_%", "a!%b", "", "%", "\\\\", "A%", "a_b", "%''%")

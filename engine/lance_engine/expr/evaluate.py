@@ -6,6 +6,7 @@ uses the total order. Predicates over dictionary columns are evaluated once per 
 
 from __future__ import annotations
 
+import decimal
 from collections.abc import Callable
 from functools import reduce
 
@@ -55,6 +56,8 @@ _MATCH = {
     "ilike": pc.match_like,
 }
 _UNKNOWN = scalar(None, pa.bool_())
+#: What kernels and Python raise for values that do not fit.
+_FAILURES = (pa.ArrowException, OverflowError, decimal.DecimalException, UnicodeError)
 #: Up to this many values, comparing with each one is faster than a hash table.
 _FEW_NUMBERS = 16
 _FEW_STRINGS = 3
@@ -69,7 +72,7 @@ def evaluate(node: Node, batch: pa.RecordBatch) -> pa.BooleanArray:
     """
     try:
         return _predicate(node, batch)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+    except _FAILURES as error:
         raise InvalidFilterError(
             f"Cannot evaluate the filter {node}: {error}",
             remedy="Exclude these rows with another condition, or use TRY_CAST",
@@ -84,7 +87,7 @@ def evaluate_value(node: Node, batch: pa.RecordBatch, target: pa.DataType | None
     try:
         values = _array(_values(node, batch), len(batch))
         return values if target is None else convert(values, target)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+    except _FAILURES as error:
         raise InvalidFilterError(
             f"Cannot compute the value {node}: {error}",
             remedy="Exclude these rows with a filter, or use TRY_CAST",
@@ -96,7 +99,7 @@ def evaluate_constant(node: Node) -> Literal:
     row = pa.RecordBatch.from_struct_array(pa.array([{}], pa.struct([])))
     try:
         value = _predicate(node, row) if at.is_boolean(node.type) else _values(node, row)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+    except _FAILURES as error:
         raise InvalidFilterError(f"Cannot evaluate {node}: {error}", remedy="Fix the constant") from error
     return Literal(value if isinstance(value, pa.Scalar) else value[0])
 

@@ -82,6 +82,10 @@ def parse_value(text: str, schema: pa.Schema, *, official: bool = False) -> Node
     except LanceError as error:
         error.at(filter=text)
         raise
+    except (OverflowError, pa.ArrowException, ArithmeticError) as error:
+        raise InvalidFilterError(
+            f"A constant in the filter does not fit its type: {error}", remedy="Fix the constant", filter=text
+        ) from error
     except RecursionError as error:
         raise InvalidFilterError(
             "The filter is nested too deeply", remedy="Use IN for a long list of values", filter=text[:200]

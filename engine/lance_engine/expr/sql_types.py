@@ -44,8 +44,14 @@ def named_type(parsed: Any) -> pa.DataType:
     """The type that a sqlglot expression names; `InvalidFilterError` if filters do not cast to it."""
     name = parsed.this.name if hasattr(parsed.this, "name") else str(parsed.this)
     if name in ("DECIMAL", "BIGDECIMAL"):
-        sizes = [int(size.this.name) for size in parsed.expressions] or [18, 3]
-        precision, scale = sizes[0], sizes[1] if len(sizes) > 1 else 0
+        texts = [size.this.name for size in parsed.expressions] or ["18", "3"]
+        sizes = [int(text) for text in texts if text.isdecimal()]
+        precision, scale = sizes[0] if sizes else 0, sizes[1] if len(sizes) > 1 else 0
+        if len(sizes) != len(texts) or len(sizes) > 2 or not 0 < precision <= 76 or scale > precision:
+            raise InvalidFilterError(
+                f"{parsed.sql(dialect='duckdb')} is not a type",
+                remedy="Write DECIMAL(precision, scale) with up to 76 digits",
+            )
         return pa.decimal128(precision, scale) if precision <= 38 else pa.decimal256(precision, scale)
     if name in ("TIMESTAMP", "TIMESTAMPNTZ") and len(parsed.expressions) == 1:
         digits = parsed.expressions[0].this.name

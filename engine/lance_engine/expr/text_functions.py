@@ -17,6 +17,8 @@ from lance_engine.expr.value_types import is_bytes, is_text
 # An array of pyarrow, or a scalar where the value is constant.
 Value = Any
 _WORDS: Final = re.compile(r"[^\W_]+")
+# More digits than a number has; Arrow counts up to the number given.
+_MOST_DIGITS: Final = 400
 # A group of a regular expression without a name.
 _GROUP: Final = re.compile(r"(?<!\\)((?:\\\\)*)\((?!\?)")
 
@@ -224,7 +226,8 @@ def power(values: Value, exponent: Value) -> Value:
 
 def rounded(values: Value, digits: pa.Scalar | None = None) -> Value:
     """Rounded, halves away from zero."""
-    return pc.round(values, 0 if digits is None else _count(digits), round_mode="half_towards_infinity")
+    places = 0 if digits is None else max(-_MOST_DIGITS, min(_count(digits), _MOST_DIGITS))
+    return pc.round(values, places, round_mode="half_towards_infinity")
 
 
 FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {

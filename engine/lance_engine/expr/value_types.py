@@ -90,7 +90,7 @@ def is_comparable(kind: pa.DataType) -> bool:
     """Whether values of this (value) type have an order that filters can use."""
     return bool(
         at.is_boolean(kind)
-        or is_number(kind)
+        or (is_number(kind) and not (at.is_decimal(kind) and kind.scale < 0))  # Arrow does not compare these
         or is_text(kind)
         or is_bytes(kind)
         or at.is_date(kind)

@@ -32,9 +32,12 @@ VERSIONS_SCHEMA: Final = pa.schema(
 
 
 def versions(
-    uri: str | os.PathLike[str] | Store, *, storage_options: Mapping[str, Any] | None = None
+    uri: str | os.PathLike[str] | Store,
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+    last: int | None = None,
 ) -> pa.Table:
-    """One row per version that still exists, oldest first; one request each.
+    """One row per version that still exists, or for the `last` ones, oldest first; one request each.
 
     `operation` and `message` are null if a version does not record its change, `rows` if counting them
     would need more than the manifest.
@@ -44,7 +47,7 @@ def versions(
     if listed is None:
         raise dataset_not_found(store)
     rows = []
-    for version in listed.versions:
+    for version in listed.versions[-last:] if last else listed.versions:
         path = listed.path(version)
         try:
             stored = read_version(store, path, version)

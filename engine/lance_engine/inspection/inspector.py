@@ -13,11 +13,11 @@ class Inspector:
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
 
-    def versions(self) -> pa.Table:
-        """One row per version of the dataset that still exists, oldest first."""
+    def versions(self, last: int | None = None) -> pa.Table:
+        """One row per version of the dataset that still exists, or for the `last` ones, oldest first."""
         from lance_engine.inspection.history import versions
 
-        return versions(self._snapshot.store)
+        return versions(self._snapshot.store, last=last)
 
     def transactions(self) -> pa.Table:
         """One row per version that still exists: what it changed, and from which version."""

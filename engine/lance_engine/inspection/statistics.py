@@ -79,7 +79,7 @@ def _bounds(zone_maps: list[ZoneMap]) -> tuple[str | None, str | None]:
             extreme = pc.min_max(pa.chunked_array(arrays))["min" if name == "minimum" else "max"]
         except pa.ArrowNotImplementedError:
             unknown = True
-        bounds.append(None if unknown else as_text(pa.array([extreme.as_py()], arrays[0].type))[0].as_py())
+        bounds.append(None if unknown else as_text(pa.repeat(extreme, 1))[0].as_py())
     return bounds[0], bounds[1]
 
 

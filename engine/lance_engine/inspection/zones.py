@@ -91,4 +91,7 @@ def as_text(bounds: pa.Array) -> pa.Array:
         return pa.array([None if value is None else value.hex() for value in bounds.to_pylist()], pa.string())
     if pa.types.is_duration(kind):
         bounds = bounds.cast(pa.int64())
-    return bounds.cast(pa.string())
+    try:
+        return bounds.cast(pa.string())
+    except pa.ArrowInvalid:  # an unknown time zone: the times are those of UTC
+        return bounds.cast(pa.timestamp(kind.unit)).cast(pa.string())

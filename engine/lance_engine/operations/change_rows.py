@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from lance_engine.distinct import union
+from lance_engine.errors import UnsupportedFeatureError
 from lance_engine.format.operations import Append, Delete, Update
 from lance_engine.operations.changes import commit_change, removed_on_failure, write_options
 from lance_engine.operations.rows import (
@@ -54,6 +55,12 @@ def change_rows(snapshot: Snapshot, changes: RowChanges) -> Snapshot:
     CommitConflictError if another writer has changed the same rows since: compute the changes again on the
     latest version (`redo_on_conflict`). SchemaMismatchError if the rows do not match the dataset.
     """
+    if ROW_ADDRESS in snapshot.schema.names:
+        raise UnsupportedFeatureError(
+            f"Rows of a table with a column named {ROW_ADDRESS}, like their addresses, cannot be changed",
+            path=snapshot.uri,
+            remedy="Write a new table in which the column has another name",
+        )
     moved: list[U64Array] = []
     modified: dict[str, None] = {}
 

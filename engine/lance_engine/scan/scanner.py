@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from lance_engine.arrow_values import to_numpy
 from lance_engine.cache import read_ahead_bytes
-from lance_engine.errors import InvalidArgumentError
+from lance_engine.errors import InvalidArgumentError, whole_number
 from lance_engine.fetch import ReadAhead
 from lance_engine.legible import legible_line, without_secrets
 from lance_engine.metrics import ScanMetrics
@@ -74,13 +74,14 @@ class Scanner:
         dictionaries: Collection[str] = (),
         read_ahead: int | None = None,
     ) -> None:
-        if (batch_size is not None and batch_size < 1) or (batch_bytes is not None and batch_bytes < 1):
-            raise InvalidArgumentError("batch_size and batch_bytes must be at least 1")
-        for name, number in (("limit", limit), ("offset", offset)):
-            if number is not None and not isinstance(number, (int, np.integer)):
-                raise InvalidArgumentError(f"{name} must be a whole number, not {number!r}")
-        if (limit is not None and limit < 0) or (offset is not None and offset < 0):
-            raise InvalidArgumentError("limit and offset must not be negative")
+        for name, number, least in (
+            ("batch_size", batch_size, 1),
+            ("batch_bytes", batch_bytes, 1),
+            ("limit", limit, 0),
+            ("offset", offset, 0),
+        ):
+            if number is not None:
+                whole_number(name, number, least)
         begin = time.perf_counter()
         self._snapshot = snapshot
         self._reader_for = reader_for

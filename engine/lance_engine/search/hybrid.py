@@ -51,9 +51,7 @@ def hybrid(
     )
     if vectors.column_names[0] != DISTANCE:
         raise InvalidSearchError("A hybrid search takes one vector", column=vector_column)
-    # Without its index, texts would be cut into other words.
-    by_words = options._replace(use_index=True)
-    texts = search(snapshot, reader_for, query, column, wanted, ids_only, by_words)
+    texts = search(snapshot, reader_for, query, column, wanted, ids_only, options)
     near, far = (vectors[name].to_numpy() for name in (ROW_ID, DISTANCE))
     having, scores = (texts[name].to_numpy() for name in (ROW_ID, SCORE))
     ids = np.union1d(near, having)

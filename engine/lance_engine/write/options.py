@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from lance_engine.encodings.profile import PROFILES, ProfileName
-from lance_engine.errors import InvalidArgumentError, UnsupportedFeatureError
+from lance_engine.errors import InvalidArgumentError, UnsupportedFeatureError, whole_number
 
 # Called with the rows and bytes written so far.
 Progress = Callable[[int, int], None]
@@ -50,8 +50,7 @@ class WriteOptions:
 
     def __post_init__(self) -> None:
         for name in _COUNTS:
-            if getattr(self, name) < 1:
-                raise InvalidArgumentError(f"{name} must be at least 1, not {getattr(self, name)}")
+            whole_number(name, getattr(self, name), 1)
         if self.zone_rows >= 1 << 32:
             raise InvalidArgumentError(f"zone_rows must be less than 2^32, not {self.zone_rows}")
         if self.zone_index not in get_args(ZoneMapForm):
