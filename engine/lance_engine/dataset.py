@@ -358,7 +358,8 @@ class DatasetVersion:
         Both searches find `oversample` times `k` rows. By default, rows are scored by their ranks (reciprocal
         rank fusion). With `alpha`, distances and scores are scaled to the range from 0 to 1 and added, with
         weight `alpha` for vectors and ``1 - alpha`` for texts. The result has the columns ``_distance`` and
-        ``_score``, null if a search did not find the row, and ``_hybrid_score``, in descending order. The
+        ``_score``, null if a search did not find the row, and ``_hybrid_score``, in descending order. With
+        `use_index` False, vectors are compared exactly; words are looked up in their index all the same. The
         other options are those of `nearest` and `search`.
         """
         from lance_engine.search.hybrid import hybrid

@@ -443,7 +443,7 @@ def _words(
         lines += explain_texts(dataset.snapshot, column, options)
         return [*lines, *([f"filter    {filter}, before the best are chosen"] if filter else [])]
     lines = [f"words     {given['text']!r} in {given['text_column']}"]
-    lines += explain_texts(dataset.snapshot, str(given["text_column"]), options)
+    lines += explain_texts(dataset.snapshot, str(given["text_column"]), {**options, "use_index": True})
     return [*_description(dataset, column, options), *lines]
 
 

@@ -13,6 +13,7 @@ import sql_tables
 import sqlglot  # noqa: F401  # until it is loaded, small tables are read as they are
 
 import lance_sql
+from lance_sql.pushdown.settings import SETTINGS
 
 TPCH_TABLES = ("customer", "lineitem", "nation", "orders", "part", "partsupp", "region", "supplier")
 
@@ -33,6 +34,25 @@ def write_stock(path: Path) -> None:
     dataset = dataset.update({"pieces": "pieces + 100"}, where="item = 'bolt'")
     dataset.tags.create("audited")
     lance_sql.write(pa.table({"item": ["cog"], "pieces": [1]}), path, mode="append")
+
+
+#: Tests of what pushdowns do; all others have to pass without any, and with all of them forced:
+#: LANCE_SQL_DISABLED_PUSHDOWNS=all or LANCE_SQL_FORCE_PUSHDOWNS=true python -m pytest tests/sql
+ABOUT_PUSHDOWNS = {
+    f"test_{name}.py"
+    for name in (
+        "bound_names", "case_requests", "dictionary_keys", "explain_statement", "first_rows", "join_keys",
+        "limits", "metadata_answers", "plan_pictures", "plans_for_people", "pushdown", "pushdown_settings",
+        "pushed_filters", "scan_conditions", "small_statements", "verified_suites", "whole_table",
+    )
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def settings_that_tests_expect(request, monkeypatch) -> None:
+    if request.path.name in ABOUT_PUSHDOWNS:
+        for variable in SETTINGS.values():
+            monkeypatch.delenv(variable, raising=False)
 
 
 @pytest.fixture(params=["duckdb", "datafusion"])

@@ -46,12 +46,11 @@ def apply(change: Change, source: Path, target: Path) -> tuple[Rows, list[str]]:
         if change not in SEVERAL_STEPS:
             assert _files(target) == before
         raise RefusedError(error.message) from error
-    found = list(_differences(uri, expected))
-    # What pylance does to a table that nobody changed is not ours.
-    return expected, found if version == lance_sql.open(uri).version else [
-        *found,
-        *_after_pylance(uri, expected),
-    ]
+    if version == lance_sql.open(uri).version:
+        # What pylance does to a table that nobody changed is not ours.
+        assert _files(target) == before
+        return expected, []
+    return expected, [*_differences(uri, expected), *_after_pylance(uri, expected)]
 
 
 def _files(folder: Path) -> dict[str, int]:

@@ -181,8 +181,8 @@ CHANGES: list[Change] = [
     *(rename_column, alter_column, replace_column, create_indices, create_vector_index, optimize, restore),
     *(overwrite, set_config, tag_delete_clean_up, branch_and_delete),
 ]
-#: Changes that a refusal may stop between two commits.
-SEVERAL_STEPS = (truncate_and_append, delete_compact_optimize)
+#: Changes that a refusal may stop between two steps.
+SEVERAL_STEPS = (truncate_and_append, delete_compact_optimize, tag_delete_clean_up)
 
 
 def by_id(rows: Rows) -> Rows:

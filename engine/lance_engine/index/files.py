@@ -59,6 +59,14 @@ class SegmentFiles:
                 self._ends.append(FileContents(store, path, size=size))
             fetch_ends(self._ends)
 
+    def exists(self, name: str) -> bool:
+        """Whether the segment has a file of this name; asks the storage where the manifest lists none."""
+        if self._sizes:
+            return name in self._sizes
+        with index_errors(self.segment.name):
+            store, path = self._snapshot.index_file_location(self.segment, name)
+            return store.exists(path)
+
     def open(self, name: str, columns: Sequence[str] = ()) -> FileTable:
         """The file `name` of the segment, which must have some columns.
 

@@ -27,6 +27,10 @@ class Opened(Protocol):
         """The name of the kind of index."""
 
     @property
+    def is_outdated(self) -> bool:
+        """Whether an old release wrote it in a layout of which only the description is read."""
+
+    @property
     def nbytes(self) -> int:
         """Bytes in memory."""
 

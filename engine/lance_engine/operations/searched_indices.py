@@ -66,13 +66,16 @@ class SearchedIndices(Generic[Segment]):
             return snapshot
         segments = self._segments(snapshot, name)
         missing = [fragment for fragment in snapshot.fragments if fragment.id not in index.covered]
-        if not missing and len(index.segments) <= _MOST_SEGMENTS:
+        opened = [covering.open() for covering in index.segments]
+        is_outdated = any(segment is not None and segment.is_outdated for segment in opened)
+        if not missing and not is_outdated and len(index.segments) <= _MOST_SEGMENTS:
             return snapshot
         writer = self._writer_for(snapshot, index.segments[0], reporter)
         if writer is None or not writer.takes_rows:
             return snapshot  # not changed
         # Otherwise the old segments would cover nothing, or claim the same fragments as the new one.
-        is_current = bool(index.covered) and not any(segment.is_behind for segment in segments)
+        is_current = bool(index.covered) and not is_outdated
+        is_current = is_current and not any(segment.is_behind for segment in segments)
         if is_current and len(index.segments) < _MOST_SEGMENTS and not snapshot.has_stable_row_ids:
             segment, paths = writer.build(missing)
             return commit_change(snapshot, CreateIndex((segment,), ()), paths)

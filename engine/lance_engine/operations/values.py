@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
+from lance_engine.arrow_compute import pc
 from lance_engine.errors import (
     InvalidArgumentError,
     InvalidFilterError,
@@ -65,11 +66,30 @@ class ColumnValues:
 
     def _cast(self, values: pa.Array, kind: pa.DataType) -> pa.Array:
         try:
-            return convert(values, kind)
+            found = convert(values, kind)
+            _check_finite(values, found)
+            return found
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
             raise InvalidFilterError(
                 f"Cannot convert values of type {values.type} to {kind}: {error}", column=self.name
             ) from error
+
+
+def _check_finite(values: pa.Array, narrow: pa.Array) -> None:
+    """ArrowInvalid for finite numbers, also in lists, that became infinite: casts in filters allow that."""
+    while _is_list(narrow.type) and _is_list(values.type):
+        values, narrow = values.flatten(), narrow.flatten()
+    if not pa.types.is_floating(narrow.type) or values.type == narrow.type or len(values) != len(narrow):
+        return
+    wide = convert(values, pa.float64())
+    became = pc.and_(pc.is_inf(pc.cast(narrow, pa.float64())), pc.is_finite(wide))
+    if pc.any(became).as_py():
+        raise pa.ArrowInvalid("a number is out of range")
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    types = pa.types
+    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
 
 
 def column_values(

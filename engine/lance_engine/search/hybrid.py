@@ -51,7 +51,9 @@ def hybrid(
     )
     if vectors.column_names[0] != DISTANCE:
         raise InvalidSearchError("A hybrid search takes one vector", column=vector_column)
-    texts = search(snapshot, reader_for, query, column, wanted, ids_only, options)
+    # Without its index, texts would be cut into other words.
+    by_words = options._replace(use_index=True)
+    texts = search(snapshot, reader_for, query, column, wanted, ids_only, by_words)
     near, far = (vectors[name].to_numpy() for name in (ROW_ID, DISTANCE))
     having, scores = (texts[name].to_numpy() for name in (ROW_ID, SCORE))
     ids = np.union1d(near, having)

@@ -185,6 +185,37 @@ def test_updates_that_are_refused(values: Any, error: type[Exception], message: 
     assert dataset.snapshot.store.list("") == before
 
 
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("single", "1e40"),
+        ("single", "wide * -1"),
+        ("single", "'1e40'"),
+        ("half", "id * 70000"),
+        ("items", "[1.0, 1e40]"),
+        ("single", lambda batch: batch["wide"]),
+        ("items", lambda batch: pa.array([[1e40]], pa.list_(pa.float64()))),
+        ("byte", "id + 127"),
+    ],
+)
+def test_a_number_that_does_not_fit_is_an_error(column: str, value: Any) -> None:
+    columns = {
+        "id": pa.array([1]),
+        "wide": pa.array([1e40]),
+        "single": pa.array([1.0], pa.float32()),
+        "half": pa.array([1.0], pa.float32()).cast(pa.float16()),
+        "items": pa.array([[1.0]], pa.list_(pa.float32())),
+        "byte": pa.array([1], pa.int8()),
+    }
+    dataset = create(pa.table(columns))
+    with pytest.raises(InvalidFilterError, match=f"range.*column: {column}"):
+        dataset.update({column: value})
+    infinite = dataset.update({"single": "CAST('-inf' AS DOUBLE)", "items": "[CAST('inf' AS DOUBLE)]"})
+    assert infinite.scan(["single", "items"]).to_table().to_pylist() == [
+        {"single": float("-inf"), "items": [float("inf")]}
+    ]
+
+
 def test_nulls_where_the_schema_forbids_them_are_refused() -> None:
     data = pa.table({"id": [1]}, schema=pa.schema([pa.field("id", pa.int64(), nullable=False)]))
     dataset = create(data)

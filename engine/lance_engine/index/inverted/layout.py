@@ -11,6 +11,8 @@ from lance_engine.format.pb import table_pb2
 from lance_engine.index.inverted.analysis import Analysis
 
 METADATA_FILE: Final = "metadata.lance"
+OLD_TOKENS_FILE: Final = "tokens.lance"
+OLD_LISTS_FILE: Final = "invert.lance"
 ROW_ID: Final = "_rowid"
 LENGTH: Final = "_num_tokens"
 TOKEN: Final = "_token"
@@ -44,6 +46,16 @@ class Layout(NamedTuple):
     block_size: int
     varint_tail: bool
     packed_positions: bool
+
+    @classmethod
+    def parse_old(cls, metadata: Mapping[str, str], *, with_position: bool) -> Layout:
+        """The layout of releases up to 0.27, as one without partitions: the tokenization counts."""
+        if "tokenizer" not in metadata:
+            raise UnsupportedFeatureError("The index does not describe its tokenizer")
+        params = _json(metadata, "tokenizer")
+        if not isinstance(params, dict):
+            raise CorruptFileError("The metadata 'tokenizer' of the index is not an object")
+        return cls((), Analysis.from_params(params), with_position, BLOCK, False, False)
 
     @classmethod
     def parse(cls, metadata: Mapping[str, str]) -> Layout:

@@ -13,7 +13,14 @@ from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
 from lance_engine.fetch import each_ahead
 from lance_engine.index.cache import VECTORS
 from lance_engine.index.files import SegmentFiles, index_errors
-from lance_engine.index.inverted.layout import DELETED, METADATA_FILE, Layout, file_name
+from lance_engine.index.inverted.layout import (
+    DELETED,
+    METADATA_FILE,
+    OLD_LISTS_FILE,
+    OLD_TOKENS_FILE,
+    Layout,
+    file_name,
+)
 from lance_engine.index.inverted.partition import TextPartition
 
 Made = TypeVar("Made")
@@ -23,12 +30,24 @@ _LIST_ITEMS: Final = 3
 
 
 class TextSegment:
-    """An open segment. UnsupportedFeatureError if its kind or layout is not supported."""
+    """An open segment. UnsupportedFeatureError if its kind or layout is not supported.
+
+    Of a segment by pylance up to 0.27, only the tokenization is read, and it covers nothing.
+    """
 
     kind: Final = "Inverted"
 
     def __init__(self, files: SegmentFiles) -> None:
         self._files, self._is_local = files, files.is_local
+        self.deleted_fragments = BitMap()
+        self.is_outdated = not files.exists(METADATA_FILE) and files.exists(OLD_TOKENS_FILE)
+        if self.is_outdated:
+            with index_errors(files.segment.name):
+                tokens, lists = files.open(OLD_TOKENS_FILE), files.open(OLD_LISTS_FILE)
+                with_position = "_position" in lists.schema.names
+                self.layout = Layout.parse_old(tokens.schema.metadata, with_position=with_position)
+            self.deleted_fragments = BitMap(files.segment.fragment_ids or ())
+            return
         metadata = files.open(METADATA_FILE)
         with index_errors(files.segment.name):
             self.layout = Layout.parse(metadata.schema.metadata)
@@ -36,7 +55,6 @@ class TextSegment:
                 documents = files.open(file_name(self.partitions[0], "docs"))
                 if any(name.startswith("_doc_index") for name in documents.schema.names):
                     raise UnsupportedFeatureError("The index has a document for each item of a list")
-            self.deleted_fragments = BitMap()
             if DELETED in metadata.schema.names:
                 for value in metadata.read([DELETED]).column(0).to_pylist():
                     self.deleted_fragments |= _bitmap(value)

@@ -65,20 +65,19 @@ def same_codes(segment: VectorSegment, encoder: Encoder) -> bool:
 
 
 def stored_rows(segment: VectorSegment) -> Iterator[tuple[U64Array, U8Array]]:
-    """The ids and codes of each partition."""
+    """The ids and codes of each partition with rows."""
     codec = segment.codec
-    for number in range(len(segment.centroids)):
+    for number, length in enumerate(segment.lengths):
+        if not length:
+            continue
         batch = segment.rows(number)
         ids = numbers_in(batch.column(0), pa.uint64())
         column = batch.column(1)
         codes = lists_in(column, column.type.value_type, column.type.list_size)
         if isinstance(codec, ProductCodec) and codec.transposed:
-            yield (
-                ids,
-                np.ascontiguousarray(codes.reshape(-1, len(ids)).T) if len(ids) else codes.reshape(0, 1),
-            )
+            yield ids, np.ascontiguousarray(codes.reshape(-1, len(ids)).T)
         else:
-            yield ids, codes.reshape(len(ids), -1) if len(ids) else codes.reshape(0, 1)
+            yield ids, codes.reshape(len(ids), -1)
 
 
 def _graph_options(details: bytes) -> tuple[int, int]:

@@ -37,6 +37,8 @@ _GRAPHS: Final = ("FLAT", "PQ", "SQ")
 class VectorSegment:
     """An opened segment. UnsupportedFeatureError for unknown kinds and layouts."""
 
+    is_outdated: Final = False
+
     def __init__(self, files: SegmentFiles) -> None:
         self._files, self._is_local = files, files.is_local
         with index_errors(files.segment.name), _unread_kinds(files.segment.name):

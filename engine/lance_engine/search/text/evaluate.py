@@ -110,7 +110,9 @@ class Evaluator:
 
     def _indexed(self, query: Match | Phrase, column: TextColumn, index: OpenTexts, k: int | None) -> Found:
         covered = index.covered
-        missing = [] if self._fast_search else [f for f in self._snapshot.fragments if f.id not in covered]
+        missing = [fragment for fragment in self._snapshot.fragments if fragment.id not in covered]
+        if self._fast_search:
+            missing = [fragment for fragment in missing if fragment.id in index.outdated]
         splits = [ScanSplit(fragment.id, 0, fragment.physical_rows) for fragment in missing]
         rows = Rows(self._snapshot, self._reader_for, self._filter, splits)
         unindexed = expansions(query, rows, column, index.analysis) if missing else None

@@ -39,6 +39,13 @@ class OpenTexts(NamedTuple):
         """The fragments that it covers."""
         return frozenset().union(*(fragments for _, fragments in self.segments))
 
+    @property
+    def outdated(self) -> frozenset[int]:
+        """The fragments of segments in an old layout, whose texts are read instead."""
+        return frozenset().union(
+            *(segment.deleted_fragments for segment, _ in self.segments if segment.is_outdated)
+        )
+
     def partitions(self) -> Iterator[tuple[TextSegment, int, TextPartition]]:
         """Every partition with its segment and number."""
         for segment, _ in self.segments:
