@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from lance_sql.catalog.engine_names import NO_NAMES, FindNames
 from lance_sql.catalog.namespaces import MAIN, DirectoryNamespace, Namespace, Place, named
 from lance_sql.errors import SqlError
 
@@ -24,18 +25,28 @@ class Listed(NamedTuple):
 
 
 class Attached:
-    """Namespaces by name; one schema is the default for names without dots."""
+    """Namespaces by name; one schema is the default for names without dots.
 
-    def __init__(self, namespaces: dict[str, Namespace] | None = None) -> None:
+    `engine_names` tells what such names mean to the engine.
+    """
+
+    def __init__(
+        self, namespaces: dict[str, Namespace] | None = None, engine_names: FindNames = lambda: NO_NAMES
+    ) -> None:
         self._namespaces = dict(namespaces or {})
         self._first = (SESSION, MAIN) if SESSION in self._namespaces else None
-        #: default namespace and schema; None if only the engine resolves names without dots
-        self.current: tuple[str, str] | None = self._first
+        self._current = self._first
+        self.engine_names = engine_names
 
-    def copy(self) -> Attached:
-        """A copy that can be changed independently."""
-        copied = Attached(self._namespaces)
-        copied.current = self.current
+    @property
+    def current(self) -> tuple[str, str] | None:
+        """The default namespace and schema; None if only the engine resolves names without dots."""
+        return None if self._current is None or self.engine_names().is_elsewhere else self._current
+
+    def copy(self, engine_names: FindNames) -> Attached:
+        """A copy for a cursor of the engine, which starts in the engine's first schema."""
+        copied = Attached(self._namespaces, engine_names)
+        copied._current = self._current or copied._first
         return copied
 
     def names(self) -> list[str]:
@@ -71,8 +82,8 @@ class Attached:
         del self._namespaces[known]
         if self._first is not None and self._first[0] == known:
             self._first = None
-        if self.current is not None and self.current[0] == known:
-            self.current = self._first
+        if self._current is not None and self._current[0] == known:
+            self._current = self._first
         return True
 
     def use(self, parts: Sequence[str]) -> bool:
@@ -84,12 +95,23 @@ class Attached:
         known = named(schema, self._namespaces[name].schemas())
         if known is None:
             raise SqlError(f"{name} has no schema {schema!r}", remedy=f"Write CREATE SCHEMA {name}.{schema}")
-        self.current = (name, known)
+        self._current = (name, known)
         return True
 
     def leave(self) -> None:
+        """Only the engine resolves names without dots from now on."""
+        self._current = None
+
+    def reset(self) -> None:
         """Reset the default namespace and schema."""
-        self.current = self._first
+        self._current = self._first
+
+    def hidden(self, name: str) -> str | None:
+        """The kind of the engine's own table or view that a table of the default schema would hide."""
+        if self.current is None:
+            return None
+        # A namespace that was chosen with USE comes before all but the temporary tables of the engine.
+        return self.engine_names().kind(name, only_temporary=self.current != self._first)
 
     def _schema(self, parts: Sequence[str]) -> tuple[str, str] | None:
         name = named(parts[0], list(self._namespaces))
@@ -98,14 +120,16 @@ class Attached:
         return name, parts[1] if len(parts) == 2 else MAIN
 
     def _schema_of_current(self, parts: Sequence[str]) -> tuple[str, str] | None:
-        """As for CREATE SCHEMA: those of a session without USE are the engine's."""
-        if self.current is None or self.current[0] == SESSION or len(parts) != 1:
+        if self.current is None or len(parts) != 1:
             return None
         known = named(parts[0], self._namespaces[self.current[0]].schemas())
         return None if known is None else (self.current[0], known)
 
     def schema(self, parts: Sequence[str]) -> tuple[str, Namespace, str] | None:
-        """The namespace, its name and the schema for ``ns.s``, or for ``s`` in the default namespace."""
+        """The namespace, its name and the schema for ``ns.s``, or for ``s`` in the default namespace.
+
+        Without USE, new schemas are the engine's, which can contain views as well.
+        """
         if len(parts) == 1 and self.current is not None and self.current[0] != SESSION:
             return self.current[0], self._namespaces[self.current[0]], parts[0]
         found = self._schema(parts) if len(parts) == 2 else None

@@ -11,7 +11,9 @@ from lance_engine.records import record
 
 from lance_sql.catalog.catalog import Catalog
 from lance_sql.catalog.metadata import metadata_table
-from lance_sql.text.reference import Reference
+from lance_sql.errors import SqlError
+from lance_sql.text.definitions import is_definition
+from lance_sql.text.reference import NEWEST, Reference, split_suffix
 from lance_sql.text.statement import Statement
 
 
@@ -44,11 +46,25 @@ class _Known:
     system_columns: tuple[str, ...]
 
 
+class View(NamedTuple):
+    """A view of an engine that plans it when it is created."""
+
+    statement: Statement
+    datasets: Mapping[str, DatasetVersion]
+
+
+class InView(NamedTuple):
+    """A dataset that views read, and the system columns that occur in them."""
+
+    reference: Reference
+    system_columns: tuple[str, ...]
+
+
 class Binding:
     """Registers datasets of `catalog` in `registry`; `before_change` is called before a name changes.
 
     `listings` builds the tables that list all tables. `numbers_parameters`: the engine needs ``$1``, ``$2``
-    ... instead of ``?``.
+    ... instead of ``?``. `sees_views`: every statement that creates a view passes through here.
     """
 
     def __init__(
@@ -59,6 +75,7 @@ class Binding:
         *,
         numbers_parameters: bool = False,
         listings: Mapping[str, Callable[[], Any]] | None = None,
+        sees_views: bool = False,
     ) -> None:
         self._registry = registry
         self._numbers_parameters = numbers_parameters
@@ -66,6 +83,9 @@ class Binding:
         self._before_change = before_change
         #: name -> registered dataset
         self._known: dict[str, _Known] = {}
+        self._sees_views = sees_views
+        #: the datasets that views and macros read, by registered name; cursors share them
+        self.in_views: dict[str, InView] = {}
         #: names that the engine may have dropped
         self._unsettled: set[str] = set()
         #: registered tables that list all tables, by name
@@ -73,24 +93,44 @@ class Binding:
         self._listed: set[str] = set()
         #: prepared statements by name
         self.prepared: dict[str, Statement] = {}
+        #: statements that created views, by name, and the datasets that the views read
+        self.views: dict[str, View] = {}
         #: whether statements may name views, which read datasets that the statements do not name
         self.may_have_views = True
 
     def bind(self, statement: Statement) -> Bound:
         """Register the datasets that `statement` names."""
         found = self.catalog.resolve(statement)
+        self._refuse_same_names(statement, found)
         for reference in statement.references:
             name = reference.name
             if name in found:
                 self._register(reference, found[name], statement.system_columns)
-            elif name in self._known:
-                self.forget(name)
-                self._registry.unregister(name)
-        if self.may_have_views and any(ref.name not in found for ref in statement.references):
+                if is_definition(statement) or not self._sees_views:
+                    self._in_view(reference, statement.system_columns)
+            else:
+                self._unregister(name)
+        if (
+            self.in_views
+            and self.may_have_views
+            and any(ref.name not in found for ref in statement.references)
+        ):
             # A name may refer to a view, which reads the newest versions as well.
-            self._renew_others(found)
+            self._renew_views(found)
         listed = self._list(statement)
         return Bound(statement.text({*found, *listed}, self._numbers_parameters), found)
+
+    def _refuse_same_names(self, statement: Statement, found: Mapping[str, DatasetVersion]) -> None:
+        """SqlError if a statement needs two datasets whose names differ only in case."""
+        by_name: dict[str, Reference] = {}
+        for reference in statement.references:
+            if reference.name in found and reference.certain:
+                other = by_name.setdefault(reference.name.lower(), reference)
+                if found[other.name] is not found[reference.name]:
+                    raise SqlError(
+                        f"{other.name} and {reference.name} are two datasets, which SQL does not distinguish",
+                        remedy="Name one of them by its path, or rename it",
+                    )
 
     def _list(self, statement: Statement) -> set[str]:
         """Register the listing tables that a statement uses, with their current contents."""
@@ -119,6 +159,12 @@ class Binding:
         if unchanged and not reference.part and name not in self._unsettled:
             return
         self.forget(name)
+        for other, replaced in list(self._known.items()):
+            # Engines do not distinguish names by case, at least in some statements.
+            if other.lower() == name.lower() and (
+                replaced.dataset is not dataset or replaced.system_columns != system_columns
+            ):
+                self.forget(other)
         if reference.part:  # tags and versions can change without a new version of the dataset
             self._registry.register_other(name, metadata_table(dataset, reference.part))
         else:
@@ -126,27 +172,54 @@ class Binding:
         self._known[name] = _Known(reference, dataset, system_columns)
         self._unsettled.discard(name)
 
-    def _renew_others(self, found: Collection[str]) -> None:
-        """Register the newest versions of known datasets that the statement does not name."""
-        for name, known in list(self._known.items()):
+    def _renew_views(self, found: Collection[str]) -> None:
+        """Register the newest versions of the datasets that views read and the statement does not name."""
+        for name, (reference, system_columns) in list(self.in_views.items()):
             if name not in found:
                 try:
-                    dataset = self.catalog.open(known.reference)
+                    dataset = self.catalog.open(reference)
                 except (DatasetNotFoundError, VersionNotFoundError):
                     dataset = None
-                if dataset is None:  # deleted meanwhile: views of it, and names in another case, are errors
-                    self.forget(name)
-                    self._registry.unregister(name)
+                if dataset is None:  # deleted meanwhile: views of it are errors until it is created again
+                    self._unregister(name)
                 else:
-                    self._register(known.reference, dataset, known.system_columns)
+                    self._register(reference, dataset, system_columns)
 
-    def forget_all(self) -> None:
-        """Unregister everything; names are registered again when a statement uses them."""
-        for name in self.registered():
-            self._registry.unregister(name)
-        self._known.clear()
-        self._unsettled.clear()
-        self._listed.clear()
+    def supply(self, name: str) -> bool:
+        """Register the dataset that a view reads as `name`, which the engine did not find; False if unknown.
+
+        The view may be older than the session, or somebody else may have created it.
+        """
+        known = self.in_views.get(name)
+        if known is not None:
+            reference = known.reference
+        else:
+            location, choice = split_suffix(name) or (name, NEWEST)
+            is_path = "/" in location or location.endswith(".lance")
+            reference = Reference(name, location, choice, certain=True, quoted=is_path)
+        if name in self._known and name not in self._unsettled:
+            return False
+        try:
+            dataset = self.catalog.open(reference)
+        except (DatasetNotFoundError, VersionNotFoundError):
+            dataset = None
+        if dataset is None:
+            return False
+        self._in_view(reference, ())
+        self._register(reference, dataset, self.in_views[name].system_columns)
+        return True
+
+    def _in_view(self, reference: Reference, system_columns: tuple[str, ...]) -> None:
+        known = self.in_views.get(reference.name)
+        others = () if known is None else known.system_columns
+        columns = tuple(dict.fromkeys([*others, *system_columns]))
+        self.in_views[reference.name] = InView(reference, columns)
+
+    def _unregister(self, name: str) -> None:
+        """The name means no dataset any more, however it is written."""
+        for known in [one for one in self._known if one.lower() == name.lower()]:
+            self.forget(known)
+            self._registry.unregister(known)
 
     def unsettle(self) -> None:
         """Registrations may be lost; names are registered again when a statement uses them."""

@@ -16,6 +16,7 @@ from lance_engine.table.seen_version import SeenFolder, SeenVersion
 from lance_sql.catalog.access import UNRESTRICTED, Restrictions, require_access, restricted_options
 from lance_sql.catalog.attached import SESSION, Attached, Listed
 from lance_sql.catalog.dataset import SqlDataset
+from lance_sql.catalog.engine_names import NO_NAMES, FindNames
 from lance_sql.catalog.namespaces import MAIN, DirectoryNamespace, Namespace, Place, is_remote, join, named
 from lance_sql.catalog.secrets import Secret, matching
 from lance_sql.catalog.transaction import Matches, Transaction
@@ -82,10 +83,13 @@ class Catalog:
         directory: str | None = None,
         storage_options: Mapping[str, Any] | None = None,
         restrictions: Callable[[], Restrictions] = lambda: UNRESTRICTED,
+        engine_names: FindNames = lambda: NO_NAMES,
     ) -> None:
         self.directory = directory
         self.storage_options = storage_options
         self._registered: dict[str, SqlDataset | str] = {}
+        #: names in lower case under which other data is registered with the engine
+        self._others: set[str] = set()
         self._opened: dict[tuple[str, VersionChoice], _Opened] = {}
         #: the restrictions of the engine at this time
         self.restrictions = restrictions
@@ -95,7 +99,7 @@ class Catalog:
             {} if directory is None else {SESSION: DirectoryNamespace(directory, storage_options)}
         )
         #: directories and services whose tables have dotted names
-        self.attached = Attached(session)
+        self.attached = Attached(session, engine_names)
         #: credentials by name and scope
         self.secrets: dict[str, Secret] = {}
         #: of the last statement
@@ -103,12 +107,13 @@ class Catalog:
         #: storage options that namespaces returned, by location
         self._options: dict[str, Mapping[str, Any] | None] = {}
 
-    def copy(self) -> Catalog:
-        """A copy that can be changed independently."""
-        copied = Catalog(self.directory, self.storage_options, self.restrictions)
+    def copy(self, restrictions: Callable[[], Restrictions], engine_names: FindNames) -> Catalog:
+        """A copy that can be changed independently, for a cursor of the engine."""
+        copied = Catalog(self.directory, self.storage_options, restrictions)
         copied._registered = dict(self._registered)
+        copied._others = set(self._others)
         copied._opened = dict(self._opened)
-        copied.attached = self.attached.copy()
+        copied.attached = self.attached.copy(engine_names)
         copied._options = dict(self._options)
         copied.secrets = dict(self.secrets)
         return copied
@@ -122,10 +127,18 @@ class Catalog:
         """Register `name` for a dataset, or for the newest version at a location, which must exist."""
         if isinstance(dataset, str):
             self._open(dataset, NEWEST)
+        self._others.discard(name.lower())
         self._registered[name] = dataset
 
-    def forget(self, name: str) -> None:
+    def register_other(self, name: str) -> None:
+        """`name` was registered with the engine for other data, and names no dataset from now on."""
         self._registered.pop(name, None)
+        self._others.add(name.lower())
+
+    def ran(self, statement: Statement) -> None:
+        """The engine ran `statement`, which may have dropped other data."""
+        if self._others and statement.tokens and statement.tokens[0].upper == "DROP":
+            self._others.difference_update(token.value.lower() for token in statement.tokens)
 
     def renew(self, dataset: SqlDataset) -> None:
         """A statement created `dataset`: names registered for an earlier version now refer to it."""
@@ -154,7 +167,8 @@ class Catalog:
 
     def names(self) -> list[str]:
         """The names of datasets: those in the directory, and registered ones."""
-        return sorted({*self.attached.current_tables(), *self._registered})
+        found = {*self.attached.current_tables(), *self._registered}
+        return sorted(name for name in found if name.lower() not in self._others)
 
     def tables(self) -> dict[str, str]:
         """Table name -> location of the datasets in the default directory."""
@@ -171,6 +185,13 @@ class Catalog:
         if place is not None:
             return self._open(self._location(place), NEWEST)
         return self.open(Reference(listed.name, listed.name))
+
+    def full_name(self, name: str) -> tuple[str, str] | None:
+        """The namespace and schema of the dataset with an unqualified name; None if there is none."""
+        current = self.attached.current
+        if current is None or name.lower() in self._others or _Names(self._registered).get(name) is not None:
+            return None
+        return None if self.attached.find(name) is None else current
 
     def new_place(self, name: str, *, dots: bool) -> str | None:
         """The location for a new dataset with this name; None if it is a table of the engine.
@@ -236,7 +257,7 @@ class Catalog:
 
         In a transaction, this includes the changes of the transaction, and new changes become part of it.
         """
-        dataset = self._found(reference, self._names())
+        dataset = self._found(reference, self._names(), changes=True)
         if dataset is None:
             return None
         if self.transaction is not None:
@@ -280,8 +301,12 @@ class Catalog:
             self.transaction.met(found)
         return found
 
-    def _found(self, reference: Reference, names: tuple[_Names, _Tables | None]) -> SqlDataset | None:
+    def _found(
+        self, reference: Reference, names: tuple[_Names, _Tables | None], *, changes: bool = False
+    ) -> SqlDataset | None:
         registered, tables = names
+        if self._others and reference.location.lower() in self._others and not reference.choice:
+            return None
         choices = [(reference.location, reference.choice)]
         suffix = split_suffix(reference.location) if reference.quoted and not reference.choice else None
         if suffix is not None:
@@ -295,6 +320,8 @@ class Catalog:
             if known is None:
                 place = None if tables is None else tables.place(location)
                 known = self._in_namespace(reference, location) if place is None else self._location(place)
+                if known is not None and self._is_ambiguous(location, raises=changes or reference.certain):
+                    return None
             if known is not None:
                 return self._open_choice(known, choice, suffixed=choice is not reference.choice)
         if not reference.quoted:
@@ -308,6 +335,26 @@ class Catalog:
                     if reference.certain:
                         raise
         return None
+
+    def _is_ambiguous(self, name: str, *, raises: bool) -> bool:
+        """Whether the name of a dataset is also that of the engine's own table or view.
+
+        SqlError with `raises`: other words of a statement may be equal to names of datasets.
+        """
+        schema, _, table = name.rpartition(".")
+        if schema and schema.lower() != MAIN:
+            return False
+        kind = self.attached.hidden(table)
+        if kind is None:
+            return False
+        if not raises:
+            return True
+        space, schema = self.attached.current or (SESSION, MAIN)
+        raise SqlError(
+            f"{name} is ambiguous: a {kind} of the SQL engine and a dataset have this name",
+            remedy=f"Write {space}.{schema}.{table} for the dataset, or the name with its database "
+            "and schema for the other, or drop or rename one of them",
+        )
 
     def _in_namespace(self, reference: Reference, location: str) -> str | None:
         """The location of a dataset with a dotted name, or of a name that only a service can resolve."""

@@ -13,6 +13,7 @@ from lance_engine.recent import Recent
 from lance_engine.records import record
 
 from lance_sql.catalog.access import Restrictions
+from lance_sql.catalog.engine_names import EngineNames
 from lance_sql.engines.alone import Alone
 from lance_sql.engines.capabilities import Capabilities
 from lance_sql.engines.statement_run import Runs, StatementRun
@@ -173,6 +174,13 @@ class Engine(Protocol):
 
     def restrictions(self) -> Restrictions:
         """What statements may access, and whether settings are locked."""
+
+    @property
+    def first_schema(self) -> Sequence[str]:
+        """The default database and schema at the start of the session."""
+
+    def own_names(self) -> EngineNames:
+        """What names without dots mean to the engine, without those that are registered for datasets."""
 
     def restrict(self, restrictions: Restrictions) -> None:
         """Restrict a new session for its whole life."""

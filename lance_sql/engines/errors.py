@@ -72,12 +72,10 @@ def translated(
     if _COLUMN.search(message):
         remedy = _near_column(message, tables) or engine.unknown_column_remedy
         return ColumnNotFoundError(message, remedy=remedy, engine=engine.name)
-    missing = _TABLE.search(message)
-    if missing is not None:
-        name = missing["duckdb"] or missing["datafusion"].removeprefix("datafusion.public.")
-        unquoted = name.strip('"')
-        if unquoted.endswith(".lance"):
-            remedy = f"Write paths in single quotes: FROM '{unquoted}'"
+    name = missing_table(message)
+    if name is not None:
+        if name.endswith(".lance"):
+            remedy = f"Write paths in single quotes: FROM '{name}'"
             return TableNotFoundError(name, remedy=remedy, engine=engine.name)
         return TableNotFoundError(
             name,
@@ -87,6 +85,15 @@ def translated(
     refused = SqlError(message, engine=engine.name)
     refused.pointer = "".join(pointer)
     return refused
+
+
+def missing_table(message: str) -> str | None:
+    """The name of the table that an engine did not find, according to its message; None for other errors."""
+    missing = _TABLE.search(message)
+    if missing is None:
+        return None
+    name = missing["duckdb"] or missing["datafusion"].removeprefix("datafusion.public.")
+    return str(name).strip('"')
 
 
 def _near_column(message: str, tables: Iterable[EngineTable]) -> str | None:

@@ -37,6 +37,7 @@ from lance_sql.statements.dispatch import answer
 from lance_sql.statements.outcome import done
 from lance_sql.statements.session import LENT
 from lance_sql.statements.settings import with_settings
+from lance_sql.text.definitions import qualified
 from lance_sql.text.explained import explained_query
 from lance_sql.text.script import statements
 from lance_sql.text.shown import ALL_TABLES, names_query, shown_within, with_shown
@@ -77,7 +78,8 @@ class Connection:
         started = start(engine, **options)
         if not restrictions.enable_external_access:
             started.restrict(restrictions)
-        self._set_up(Catalog(directory, storage_options, started.restrictions), started)
+        catalog = Catalog(directory, storage_options, started.restrictions, started.own_names)
+        self._set_up(catalog, started)
 
     if not TYPE_CHECKING:  # type checkers see the real attributes only
 
@@ -87,13 +89,7 @@ class Connection:
     def _set_up(self, catalog: Catalog, engine: Engine, binding: Binding | None = None) -> None:
         self.catalog = catalog
         self._engine = engine
-        self._binding = binding or Binding(
-            engine,
-            catalog,
-            self._settle,
-            numbers_parameters=engine.capabilities.numbers_parameters,
-            listings={name: functools.partial(self.listing, name) for name in LISTED},
-        )
+        self._binding = binding or self._new_binding(engine, catalog)
         #: held during a statement, including those that we execute, unless several may run at once
         self._alone: AbstractContextManager[bool] = (
             nullcontext(True) if engine.capabilities.runs_statements_side_by_side else Alone(waits=False)
@@ -108,7 +104,17 @@ class Connection:
         #: whether queries are checked for conflicts when transactions are committed
         self.serializable = False
         self._planner = Planner(engine, catalog, self._binding)
-        self._transactions = SessionTransactions(catalog, engine, self._run_planned, self._binding.forget_all)
+        self._transactions = SessionTransactions(catalog, engine, self._run_planned, self._binding.unsettle)
+
+    def _new_binding(self, engine: Engine, catalog: Catalog) -> Binding:
+        return Binding(
+            engine,
+            catalog,
+            self._settle,
+            numbers_parameters=engine.capabilities.numbers_parameters,
+            listings={name: functools.partial(self.listing, name) for name in LISTED},
+            sees_views=engine.state is not None or engine.capabilities.runs_statements_side_by_side,
+        )
 
     def cursor(self) -> Connection:
         """A connection to the same database for another thread; it must be closed separately.
@@ -120,9 +126,12 @@ class Connection:
         shared = self._engine.capabilities.shares_names
         engine = self._engine.cursor()
         engine.pushdowns = self.pushdowns
-        catalog = self.catalog if shared else self.catalog.copy()
-        catalog.restrictions = engine.restrictions  # this session may be closed first
-        cursor._set_up(catalog, engine, self._binding if shared else None)
+        # Not with functions of this engine: this session may be closed first.
+        catalog = self.catalog if shared else self.catalog.copy(engine.restrictions, engine.own_names)
+        binding = self._binding if shared else cursor._new_binding(engine, catalog)
+        if not shared:
+            binding.in_views = self._binding.in_views
+        cursor._set_up(catalog, engine, binding)
         return cursor
 
     @classmethod
@@ -214,6 +223,7 @@ class Connection:
     def _executed(self, statement: Statement, params: Parameters, progress: ProgressOption) -> QueryResult:
         self._finish_streams()
         with hints(statement, self.catalog):
+            statement = qualified(statement, self.catalog.full_name)
             statement = with_settings(self, self._prepared_searches.statement(statement))
             kept = self._prepared_searches.keeps(statement)
             rows = done() if kept else answer(self, statement, params)
@@ -252,6 +262,10 @@ class Connection:
         """The names of the databases of the engine."""
         with self._engine.lock:
             return self._engine.databases()
+
+    def first_schema(self) -> Sequence[str]:
+        """The default database and schema of the engine when the session began."""
+        return self._engine.first_schema
 
     def table_names(self) -> list[str]:
         """The names that a statement may use: datasets, and the engine's own tables and views."""
@@ -368,8 +382,8 @@ class Connection:
                 remedy="Pass a dataset, the path of one, a data frame or an Arrow table",
             )
         else:
-            self.catalog.forget(name)
             self._engine.register_other(name, data)
+            self.catalog.register_other(name)
 
     def tables(self) -> list[str]:
         """The names of the datasets in the directory."""

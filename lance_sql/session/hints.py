@@ -47,6 +47,11 @@ def _suggest_tables(error: TableNotFoundError, catalog: Catalog) -> None:
         )
         return
     known = catalog.names()
+    if not known:  # after USE of a database of the engine
+        found = [listed for listed in catalog.attached.tables() if listed.name.lower() == error.name.lower()]
+        if found:
+            error.remedy = f"Did you mean {' or '.join('.'.join(listed) for listed in found)}?"
+            return
     if known:
         error.remedy = f"Available tables: {', '.join(known)}"
     paths = [entry for entry in os.listdir() if entry.endswith(".lance")]

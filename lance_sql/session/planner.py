@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from lance_sql.catalog.prepared import PreparedStatements
+from lance_sql.errors import TableNotFoundError
 from lance_sql.pushdown.filters import require, with_conditions
 from lance_sql.pushdown.planning import PushdownPlanner
 from lance_sql.session.metrics import final_metrics
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from lance_sql.session.explanation import Explanation
     from lance_sql.text.statement import Statement
 
+T = TypeVar("T")
+
 
 class Planner:
     """What one session plans, and what it keeps for statements that run again.
@@ -35,7 +38,10 @@ class Planner:
         self._catalog = catalog
         self._pushdowns = PushdownPlanner(engine)
         self._prepared = PreparedStatements(
-            binding, lambda text: engine.query(text, None), folds_names=engine.capabilities.folds_names
+            binding,
+            lambda text: engine.query(text, None),
+            folds_names=engine.capabilities.folds_names,
+            keeps_plans=engine.capabilities.runs_statements_side_by_side,
         )
         #: registered tables of single statements: results of searches
         self._lent: set[str] = set()
@@ -54,8 +60,9 @@ class Planner:
         # In a transaction, an engine may refuse all statements after an error.
         query: Query | None = None if self._catalog.transaction is not None else self._pushdowns.known(asked)
         if query is None:
-            asked.planned()
+            self._with_views(asked.planned)
             self._prepared.ran(searches.statement)
+            self._catalog.ran(searches.statement)
             query, released = self._pushdowns.query(asked)
             if self._engine.pushdowns.verify and runs_when_asked(searches.statement):
                 from lance_sql.pushdown.verified_query import VerifiedQuery
@@ -88,7 +95,7 @@ class Planner:
             conditions = pushdowns.filters.conditions(asked)
             require(conditions, run, engine)
             text = bound.text if coded is None else coded.text
-            plan = engine.explain(text, params, run, analyze=analyze)
+            plan = self._with_views(lambda: engine.explain(text, params, run, analyze=analyze))
         finally:
             if coded is not None:
                 pushdowns.release(coded)
@@ -103,6 +110,15 @@ class Planner:
             plan.rows,
             tuple(pushdowns.described(asked)),
         )
+
+    def _with_views(self, plan: Callable[[], T]) -> T:
+        """What `plan` returns; the session may not know all datasets that views read."""
+        while True:
+            try:
+                return plan()
+            except TableNotFoundError as error:
+                if self._catalog.transaction is not None or not self._binding.supply(error.name):
+                    raise
 
     def _bound(self, statement: Statement, searched: Mapping[str, SearchTable]) -> Bound:
         """Registers what `statement` names with the engine: datasets, and results of searches."""

@@ -11,6 +11,7 @@ from lance_engine.operations.whole import rename_dataset
 
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.catalog.values import compile_value
+from lance_sql.errors import SqlError
 from lance_sql.statements.clauses import refuse_unsupported_clauses
 from lance_sql.statements.defaults import DEFAULT_KEY, default_of, with_default
 from lance_sql.statements.fitting import column_name
@@ -102,6 +103,12 @@ def _rename(session: Session, dataset: SqlDataset, statement: exp.Alter, action:
     refuse_in_transaction(session, "RENAME TO")
     session.catalog.require_removable(dataset, dotted(statement.this))
     name = action.this.name
+    kind = session.catalog.attached.hidden(name)
+    if kind is not None:
+        raise SqlError(
+            f"{name} is a {kind} of the SQL engine, and a dataset with the same name would hide it",
+            remedy=f"Choose another name, or drop that {kind} first",
+        )
     rename_dataset(dataset.snapshot, name if name.endswith(".lance") else f"{name}.lance")
     session.catalog.dropped(dataset)
     return done()

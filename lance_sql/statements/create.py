@@ -14,7 +14,7 @@ from lance_sql.statements.clauses import refuse_unsupported_clauses
 from lance_sql.statements.outcome import counted, done
 from lance_sql.statements.refusals import refuse_definitions, refuse_taken_name
 from lance_sql.statements.session import Session
-from lance_sql.statements.targets import dotted, find, is_engine_table, location
+from lance_sql.statements.targets import dotted, find, kind_in_engine, location
 from lance_sql.statements.transactions import refuse_in_transaction
 from lance_sql.statements.types import declared_schema
 from lance_sql.statements.writing import Mode, remedy_if_exists, write_options, write_query, write_rows
@@ -46,8 +46,15 @@ def create_table(session: Session, statement: exp.Create, params: Parameters) ->
     refuse_in_transaction(session, "CREATE TABLE")
     refuse_unsupported_clauses(statement)
     refuse_definitions(statement)
-    _check_free(session, table)
     query = statement.expression
+    kind = kind_in_engine(session, table)
+    if kind is not None:
+        if statement.args.get("exists"):
+            return counted(0) if query is not None else done()
+        raise SqlError(
+            f"{table.name} is a {kind} of the SQL engine, and a dataset with the same name would hide it",
+            remedy=f"Choose another name, or drop that {kind} first",
+        )
     if statement.args.get("exists") and find(session.catalog, table, must_exist=False) is not None:
         return counted(0) if query is not None else done()
     without_data = any(isinstance(one, exp.WithDataProperty) and one.args.get("no") for one in given)
@@ -105,14 +112,6 @@ def _named(query: exp.Query, columns: list[exp.Expression]) -> exp.Subquery:
     return named
 
 
-def _check_free(session: Session, table: exp.Table) -> None:
-    if table.args.get("db") is None and is_engine_table(session, table):
-        raise SqlError(
-            f"{table.name} is a table of the SQL engine, and a dataset with the same name would hide it",
-            remedy="Choose another name, or drop that table first",
-        )
-
-
 def drop_table(session: Session, statement: exp.Drop) -> pa.Table | None:
     """``DROP TABLE [IF EXISTS] t, ...``: the datasets with all their versions."""
     must_exist = not statement.args.get("exists")
@@ -123,7 +122,7 @@ def drop_table(session: Session, statement: exp.Drop) -> pa.Table | None:
     refuse_in_transaction(session, "DROP TABLE")
     refuse_unsupported_clauses(statement)
     for table, dataset in zip(statement.args["tables"], datasets, strict=True):
-        if dataset is None and (must_exist or is_engine_table(session, table)):
+        if dataset is None and (must_exist or kind_in_engine(session, table)):
             raise TableNotFoundError(
                 table.name,
                 remedy="Nothing was dropped. Use separate statements to drop tables of the SQL engine",

@@ -9,7 +9,7 @@ import pyarrow as pa
 from lance_engine.interrupts import load
 
 from lance_sql.engines.base import Parameters
-from lance_sql.statements import transactions
+from lance_sql.statements import namespaces, transactions
 from lance_sql.statements.outcome import done
 from lance_sql.statements.refusals import (
     refuse_by_words,
@@ -54,7 +54,7 @@ def answer(session: Session, statement: Statement, params: Parameters) -> pa.Tab
     if first in _REFUSED_OR_OF_THE_ENGINE:
         return None
     if first in ("SET", "RESET"):
-        return done() if change_setting(session, tokens) else None
+        return done() if change_setting(session, tokens) else namespaces.default_setting(session, statement)
     own = _own(session, first, statement)
     if own is not None:
         return own
@@ -65,7 +65,7 @@ def answer(session: Session, statement: Statement, params: Parameters) -> pa.Tab
 
 
 def _own(session: Session, first: str, statement: Statement) -> pa.Table | None:
-    from lance_sql.statements import namespaces, secrets, upkeep
+    from lance_sql.statements import secrets, upkeep
 
     tokens = statement.tokens
     match first:

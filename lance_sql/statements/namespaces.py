@@ -16,7 +16,7 @@ from lance_sql.statements.outcome import done
 from lance_sql.statements.session import Session
 from lance_sql.statements.transactions import refuse_in_transaction
 from lance_sql.text.statement import Statement
-from lance_sql.text.tokens import Token, arguments, closing
+from lance_sql.text.tokens import Token, arguments, closing, quote, tokenize
 
 _USAGE = "Write ATTACH 'directory' AS name (TYPE LANCE)"
 
@@ -27,21 +27,20 @@ _NAMES = ("word", "quoted")
 
 def attach(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
     """``ATTACH [IF NOT EXISTS] 'place' [AS name] (TYPE LANCE, option value)``; None without that type."""
-    start = next((place for place, token in enumerate(tokens) if token.text == "("), None)
-    if start is None:
-        return None
-    options = options_in_brackets(list(tokens[start:]), "ATTACH")
-    if options.pop("type", "").lower() != "lance":
-        return None
+    start = next((place for place, token in enumerate(tokens) if token.text == "("), len(tokens))
+    options = options_in_brackets(list(tokens[start:]), "ATTACH") if start < len(tokens) else {}
     words = [token.upper for token in tokens[1:start]]
     rest = list(tokens[1:start])
+    if options.pop("type", "").lower() != "lance":
+        _refuse_namespace(session, words, rest)
+        return None
     if words[:1] == ["DATABASE"]:
         del rest[0], words[0]
     replace, if_missing = words[:2] == ["OR", "REPLACE"], words[:3] == ["IF", "NOT", "EXISTS"]
     rest = rest[2 if replace else 3 if if_missing else 0 :]
     match rest:
         case [place]:
-            name = os.path.basename(place.value.rstrip("/")).partition(".")[0] or place.value
+            name = _base_name(place.value) or place.value
         case [place, as_word, alias] if as_word.upper == "AS":
             name = alias.value
         case _:
@@ -49,8 +48,31 @@ def attach(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
     attached = session.catalog.attached
     if if_missing and attached.get(name) is not None:
         return done()
+    _refuse_database(session, name)
     attached.attach(name, _namespace(session, place.value, options), replace=replace)
     return done()
+
+
+def _refuse_namespace(session: Session, words: Sequence[str], tokens: Sequence[Token]) -> None:
+    """Refuse the name of a directory of datasets for a database of the engine."""
+    name = tokens[-1].value if words[-2:-1] == ["AS"] else _base_name(tokens[-1].value) if tokens else ""
+    if session.catalog.attached.get(name) is not None:
+        raise SqlError(
+            f"{name!r} is already attached", remedy="Choose another name with AS, or DETACH this one first"
+        )
+
+
+def _base_name(place: str) -> str:
+    return os.path.basename(place.rstrip("/")).partition(".")[0]
+
+
+def _refuse_database(session: Session, name: str) -> None:
+    """Refuse the name of a database of the engine for a directory: one of them would hide the other."""
+    known = {"temp", "system", *map(str.lower, session.databases())}
+    if name.lower() in known and session.capabilities.computes_statements:
+        raise SqlError(
+            f"{name!r} is already attached", remedy="Choose another name with AS, or DETACH this one first"
+        )
 
 
 def options_in_brackets(tokens: list[Token], statement: str) -> dict[str, str]:
@@ -99,15 +121,59 @@ def detach(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
 
 def use(session: Session, statement: Statement) -> pa.Table:
     """``USE name`` and ``USE name.schema``, also with databases and schemas of the engine."""
-    attached = session.catalog.attached
     parts = [token.value for token in statement.tokens[1:] if token.kind in _NAMES]
-    if parts and attached.use(parts):
-        return done()
+    if not _use(session, parts):
+        if not session.capabilities.computes_statements:
+            raise SqlError(f"No catalog or schema is named {'.'.join(parts)!r}", remedy=_LISTED)
+        session.select(statement).arrow()  # if the engine has no such name, the default stays as it is
+        session.catalog.attached.leave()
+    return done()
+
+
+def _use(session: Session, parts: Sequence[str]) -> bool:
+    """Make a schema of datasets the default, if `parts` name one."""
+    attached = session.catalog.attached
+    if not parts or not attached.use(parts):
+        return False
+    if attached.engine_names().is_elsewhere:
+        session.select(f"USE {'.'.join(map(quote, session.first_schema()))}").arrow()
+    return True
+
+
+def default_setting(session: Session, statement: Statement) -> pa.Table | None:
+    """``SET schema = 's'``, ``SET search_path = 's'`` and RESET of them, which are USE; None for others."""
+    tokens = [token for token in statement.tokens if token.text != ";"]
+    words = [token.upper for token in tokens]
+    place = 2 if words[1:2] in (["SESSION"], ["GLOBAL"], ["LOCAL"]) else 1
+    if words[place : place + 1] not in (["SCHEMA"], ["SEARCH_PATH"]):
+        return None
     if not session.capabilities.computes_statements:
-        raise SqlError(f"No catalog or schema is named {'.'.join(parts)!r}", remedy=_LISTED)
-    session.select(statement).arrow()  # if the engine has no such name, the default stays as it is
+        raise SqlError(f"{tokens[place].value} is a setting of DuckDB", remedy="Write USE name")
+    attached = session.catalog.attached
+    if words[0] == "RESET":
+        session.select(statement).arrow()
+        attached.reset()
+        return done()
+    *names, last = _paths(tokens[place + 2 :])
+    if not names and _use(session, last):
+        return done()
+    ours = next((path for path in (*names, last) if attached.get(path[0]) is not None), None)
+    if ours is not None:
+        raise UnsupportedFeatureError(
+            f"{'.'.join(ours)} contains datasets, and cannot be part of a search path",
+            remedy="Write USE name",
+        )
+    session.select(statement).arrow()
     attached.leave()
     return done()
+
+
+def _paths(tokens: Sequence[Token]) -> list[list[str]]:
+    """The parts of each name in the value of a search path."""
+    inside = [
+        part for token in tokens for part in (tokenize(token.value) if token.kind == "string" else [token])
+    ]
+    return [[token.value for token in path if token.kind in _NAMES] or [""] for path in arguments(inside)]
 
 
 def schema(session: Session, tokens: Sequence[Token]) -> pa.Table | None:

@@ -37,6 +37,11 @@ def refuse_by_words(session: Session, tokens: Sequence[Token]) -> None:
                     f"{name} is a dataset, not a view",
                     remedy="Write ALTER TABLE" if words[0] == "ALTER" else "Write COMMENT ON TABLE",
                 )
+            if words[-3:-1] == ["RENAME", "TO"] and is_dataset(session, tokens[-1].value):
+                raise SqlError(
+                    f"{tokens[-1].value} is a dataset, and a view with the same name would hide it",
+                    remedy="Choose another name",
+                )
         case ["CREATE", "TABLE", *_, "(", "LIKE", _, ")"]:
             raise UnsupportedFeatureError(
                 "LIKE does not describe a dataset",

@@ -76,6 +76,9 @@ class Session(Protocol):
     def databases(self) -> list[str]:
         """The names of the databases of the engine."""
 
+    def first_schema(self) -> Sequence[str]:
+        """The default database and schema of the engine when the session began."""
+
     def table_names(self) -> list[str]:
         """The names that a statement may use: datasets, and the engine's own tables and views."""
 

@@ -53,13 +53,13 @@ def dotted(table: exp.Table) -> str:
     return ".".join(part.name for part in table.parts)
 
 
-def is_engine_table(session: Session, table: exp.Table) -> bool:
-    """Whether DuckDB itself has a table of that name, such as a temporary one."""
-    if not session.capabilities.computes_statements:
-        return False
-    name = table.name.replace("'", "''")
-    query = f"SELECT 1 FROM duckdb_tables() WHERE NOT internal AND lower(table_name) = lower('{name}')"
-    return bool(session.select(query).arrow().num_rows)
+def kind_in_engine(session: Session, table: exp.Table) -> str | None:
+    """What the engine itself calls so in the default schema: "table", "view", or a temporary one; or None."""
+    namespace, *schema = [part.name for part in table.parts][:-1] or [""]
+    current = session.catalog.attached.current
+    if current is not None and [namespace, *schema] not in ([""], [current[1]], [current[0]], [*current]):
+        return None
+    return session.catalog.attached.hidden(table.name)
 
 
 def name_of(table: exp.Table) -> str:

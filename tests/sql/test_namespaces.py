@@ -179,7 +179,9 @@ def test_databases_of_the_engine_can_be_used_after_namespaces(spaces):
     spaces.sql(
         'CREATE SCHEMA memory.m; CREATE TABLE memory.m.v AS SELECT 7 AS c; USE "My lake"; USE memory.m'
     )
-    assert spaces.sql("SELECT v.c, t.a FROM v, t").fetchone() == (7, 1)
+    assert spaces.sql("SELECT v.c, t.a FROM v, lance.t").fetchone() == (7, 1)
+    with pytest.raises(LanceError, match=r"Did you mean lance.main.t"):
+        spaces.sql("SELECT a FROM t")
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "datafusion"])

@@ -16,6 +16,7 @@ from lance_engine.io.external_access import AllowExternal, with_external_access
 
 from lance_sql.catalog.binding import Binding
 from lance_sql.catalog.catalog import Catalog
+from lance_sql.catalog.engine_names import EngineNames
 from lance_sql.catalog.metadata import metadata_table
 from lance_sql.catalog.prepared import PreparedStatements
 from lance_sql.engines.base import EngineData, Parameters
@@ -25,6 +26,7 @@ from lance_sql.engines.datafusion.unpushed import planning_again
 from lance_sql.engines.statement_run import Runs
 from lance_sql.engines.table import EngineTable
 from lance_sql.searches.installed import InstalledSearches, explained_rows
+from lance_sql.text.definitions import qualified
 from lance_sql.text.reference import NEWEST, Reference, VersionChoice, moment
 from lance_sql.text.statement import Statement
 from lance_sql.text.tokens import quote, spellings
@@ -55,15 +57,22 @@ def install(
     ``lance_vector_search('a.lance', 'vector', [...])``, or ordering by a distance. Existing tables are kept.
     """
     location = None if directory is None else os.fspath(directory)
-    catalog = Catalog(location, with_external_access(storage_options, allow_external))
     default = context.catalog("datafusion")
     previous = default.schema("public")
     kept = {name: previous.table(name) for name in previous.names()}
+
+    def own_names() -> EngineNames:
+        registered = {spelling for name in binding.registered() for spelling in spellings(name)}
+        return EngineNames(kinds={name: "table" for name in kept if name not in registered})
+
+    options = with_external_access(storage_options, allow_external)
+    catalog = Catalog(location, options, engine_names=own_names)
     default.register_schema("public", LanceSchema(catalog, kept))
     context.register_udtf(udtf(functools.partial(_lance_scan, catalog), "lance_scan"))
     context.register_udtf(udtf(functools.partial(_lance_metadata, catalog), "lance_metadata"))
     context.register_table_factory("LANCE", LanceTableFactory(catalog))
-    _bind_statements(context, catalog)
+    binding = Binding(_Names(context), catalog)
+    _bind_statements(context, catalog, binding)
 
 
 def register_directory(
@@ -207,10 +216,9 @@ class _Names:
             self._open().deregister_table(quote(spelling))
 
 
-def _bind_statements(context: SessionContext, catalog: Catalog) -> None:
+def _bind_statements(context: SessionContext, catalog: Catalog, binding: Binding) -> None:
     """Register the names of each statement of `context` before it is planned."""
     names, this, planned = _Names(context), weakref.ref(context), planning_again(context)
-    binding = Binding(names, catalog)
 
     def run(text: str, params: Parameters) -> pa.Table:
         return sql(text, param_values=params or None).to_arrow_table()
@@ -220,12 +228,15 @@ def _bind_statements(context: SessionContext, catalog: Catalog) -> None:
         return found is not None and nulls_are_last(found, descending)
 
     searches = InstalledSearches(catalog, names, run, last)
-    prepared = PreparedStatements(binding, lambda text: SessionContext.sql(this(), text), folds_names=True)
+    prepared = PreparedStatements(
+        binding, lambda text: SessionContext.sql(this(), text), folds_names=True, keeps_plans=True
+    )
 
     @functools.wraps(SessionContext.sql)
     def sql(query: str, *arguments: Any, **options: Any) -> Any:
         # Named values are parameters; additional named parameters are texts inserted into the statement.
-        statement, left, explained = searches.replaced(Statement(query), options.get("param_values"))
+        written = qualified(Statement(query), catalog.full_name)
+        statement, left, explained = searches.replaced(written, options.get("param_values"))
         if "param_values" in options:
             options["param_values"] = left
         prepared.renew(statement)

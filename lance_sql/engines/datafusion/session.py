@@ -15,6 +15,7 @@ from datafusion import SessionContext
 from lance_engine.errors import ExternalAccessError, UnsupportedFeatureError
 
 from lance_sql.catalog.access import UNRESTRICTED, Restrictions
+from lance_sql.catalog.engine_names import EngineNames
 from lance_sql.display.plan_trees import tree_of_lines
 from lance_sql.engines.alone import Alone
 from lance_sql.engines.base import (
@@ -64,6 +65,8 @@ class DataFusionEngine(TableSession[DataFusionTable]):
 
     def __init__(self, context: SessionContext | None, materialize_bytes: int) -> None:
         super().__init__()
+        #: names of other data
+        self._others: set[str] = set()
         self._restrictions = UNRESTRICTED
         self._is_new = context is None
         if context is None:
@@ -91,11 +94,13 @@ class DataFusionEngine(TableSession[DataFusionTable]):
         known = EngineTable(dataset, name, system_columns, total_order=True, parts=parts)
         table = DataFusionTable(known, self._partitions, self._planning, self._runs)
         self._tables[name] = table
+        self._others.discard(name)
         for spelling in spellings(name):
             replace(self.context, spelling, table)
 
     def unregister(self, name: str) -> None:
         self._tables.pop(name, None)
+        self._others.discard(name)
         for spelling in spellings(name):
             self.context.deregister_table(quote(spelling))
 
@@ -103,6 +108,7 @@ class DataFusionEngine(TableSession[DataFusionTable]):
         if isinstance(data, EngineData):
             data = data.within(None, self._runs)
         self._tables.pop(name, None)
+        self._others.add(name)
         for spelling in spellings(name):
             replace(self.context, spelling, as_dataset(data))
 
@@ -129,6 +135,14 @@ class DataFusionEngine(TableSession[DataFusionTable]):
 
     def restrictions(self) -> Restrictions:
         return self._restrictions
+
+    @property
+    def first_schema(self) -> tuple[str, str]:
+        return ("datafusion", "public")
+
+    def own_names(self) -> EngineNames:
+        registered = {spelling for name in (*self._tables, *self._others) for spelling in spellings(name)}
+        return EngineNames(kinds={name: "table or view" for name in self.names() if name not in registered})
 
     def restrict(self, restrictions: Restrictions) -> None:
         self._restrictions = restrictions
@@ -282,7 +296,7 @@ class DataFusionEngine(TableSession[DataFusionTable]):
 
     def cursor(self) -> DataFusionEngine:
         engine = DataFusionEngine(self.context, self._materialize_bytes)
-        engine._tables, engine.lock = self._tables, self.lock
+        engine._tables, engine._others, engine.lock = self._tables, self._others, self.lock
         engine._restrictions = self._restrictions
         engine._planning, engine._runs = self._planning, self._runs
         return engine

@@ -20,14 +20,17 @@ from lance_engine.owned import LiveObjects, OwnedValues
 
 from lance_sql.catalog.access import Restrictions
 from lance_sql.catalog.attached import LISTED
-from lance_sql.catalog.binding import Binding
+from lance_sql.catalog.binding import Binding, InView
 from lance_sql.catalog.catalog import Catalog
 from lance_sql.catalog.prepared import PreparedStatements
 from lance_sql.engines.base import Parameters
+from lance_sql.engines.duckdb.own_names import OwnNames
 from lance_sql.engines.duckdb.refused_changes import refuse_changes
-from lance_sql.engines.duckdb.settings import nulls_are_last, restrictions
+from lance_sql.engines.duckdb.settings import Changes, nulls_are_last, restrictions
 from lance_sql.engines.duckdb.table import register, register_data
+from lance_sql.engines.errors import missing_table
 from lance_sql.searches.installed import InstalledSearches, explained_rows
+from lance_sql.text.definitions import qualified
 from lance_sql.text.shown import ALL_TABLES, shown, shown_within, with_shown
 from lance_sql.text.statement import Statement
 
@@ -53,7 +56,8 @@ class _Installed(NamedTuple):
     binding: Binding
     searches: InstalledSearches
     prepared: PreparedStatements
-
+    #: counts the statements that change names
+    changes: Changes
     open_ones: _OpenOnes
 
 
@@ -96,15 +100,25 @@ def install(
     """
     location = None if directory is None else os.fspath(directory)
     open_ones = _OpenOnes()
-    catalog = Catalog(location, with_external_access(storage_options, allow_external), open_ones.restrictions)
+    options = with_external_access(storage_options, allow_external)
+    catalog = Catalog(location, options, open_ones.restrictions)
     connection.execute("SET python_scan_all_frames = true")  # there is now one of our frames in between
     _installed[connection] = _install(connection, catalog, open_ones)
     _hook()
 
 
-def _install(connection: duckdb.DuckDBPyConnection, catalog: Catalog, open_ones: _OpenOnes) -> _Installed:
+def _install(
+    connection: duckdb.DuckDBPyConnection,
+    catalog: Catalog,
+    open_ones: _OpenOnes,
+    in_views: dict[str, InView] | None = None,
+) -> _Installed:
+    """The state of a connection; cursors have a copy of the catalog, and share what views read."""
     open_ones.connections.add(connection)
     names, this = _Names(connection), weakref.ref(connection)
+    changes = Changes(own=False)
+    own_names = OwnNames(names.open, changes, lambda: binding.registered(), run=_sql)
+    catalog = catalog.copy(catalog.restrictions, own_names)
 
     def run(text: str, params: Parameters) -> pa.Table:
         return names.open().sql(text, params=params).to_arrow_table()
@@ -119,8 +133,11 @@ def _install(connection: duckdb.DuckDBPyConnection, catalog: Catalog, open_ones:
         catalog,
         listings={name: functools.partial(_listing, names, lambda: binding, name) for name in LISTED},
     )
+    if in_views is not None:
+        binding.in_views = in_views
     prepared = PreparedStatements(binding, lambda text: _sql(names.open(), text), folds_names=False)
-    return _Installed(binding, InstalledSearches(catalog, names, run, last), prepared, open_ones)
+    searches = InstalledSearches(catalog, names, run, last)
+    return _Installed(binding, searches, prepared, changes, open_ones)
 
 
 def _listing(names: _Names, binding: Callable[[], Binding], name: str) -> pa.Table:
@@ -206,7 +223,8 @@ def _call(
     text = _arguments[0] if _arguments else _options.get("query")
     if not isinstance(text, str):
         return _method(*_arguments, **_options)
-    statement, _binding, explained = Statement(text), _known.binding, None
+    _binding, explained = _known.binding, None
+    statement = qualified(Statement(text), _binding.catalog.full_name)
     if _parameters is not None:
         given = _arguments[1] if len(_arguments) > 1 else _options.get(_parameters)
         searched, left, explained = _known.searches.replaced(statement, given)
@@ -221,7 +239,8 @@ def _call(
     else:
         _options["query"] = bound
     try:
-        found = _method(*_arguments, **_options)
+        with _known.changes.during(text):
+            found = _run(_method, _binding, _arguments, _options)
         _known.prepared.ran(statement)
         if explained is None or [column[0] for column in found.description] != list(_PLAN):
             return found
@@ -229,6 +248,19 @@ def _call(
     finally:
         if any(token.upper in _FORGETTING for token in statement.tokens):
             _binding.unsettle()
+
+
+def _run(
+    _method: Callable[..., Any], _binding: Binding, _arguments: Sequence[Any], _options: Mapping[str, Any]
+) -> Any:
+    """The result of the method; views may read datasets that the connection did not know."""
+    while True:
+        try:
+            return _method(*_arguments, **_options)
+        except duckdb.CatalogException as error:
+            missing = missing_table(str(error))
+            if missing is None or not _binding.supply(missing):
+                raise
 
 
 def _with_tables_shown(statement: Statement, binding: Binding) -> Statement:
@@ -268,7 +300,8 @@ def _inherited(method: Callable[..., Any]) -> Callable[..., Any]:
         made = method(connection, *arguments, **options)
         installed = _installed.get(connection)
         if installed is not None:
-            _installed[made] = _install(made, installed.binding.catalog, installed.open_ones)
+            binding = installed.binding
+            _installed[made] = _install(made, binding.catalog, installed.open_ones, binding.in_views)
         return made
 
     return call

@@ -13,6 +13,7 @@ import pyarrow as pa
 from lance_engine.errors import InvalidArgumentError, LanceError
 
 from lance_sql.catalog.access import Restrictions
+from lance_sql.catalog.engine_names import EngineNames
 from lance_sql.engines.alone import Alone
 from lance_sql.engines.base import (
     EnginePlan,
@@ -22,6 +23,7 @@ from lance_sql.engines.base import (
 )
 from lance_sql.engines.duckdb.capabilities import CAPABILITIES
 from lance_sql.engines.duckdb.opening import opening
+from lance_sql.engines.duckdb.own_names import OwnNames
 from lance_sql.engines.duckdb.planning import Planned, Planning, expected_rows, may_expect_fewer
 from lance_sql.engines.duckdb.result_types import ResultTypes
 from lance_sql.engines.duckdb.settings import Changes, Settings
@@ -72,6 +74,7 @@ class DuckDBEngine(TableSession[DuckDBTable]):
         self._runs = Runs()
         self._changes = changes or Changes(own=connection is None)
         self._settings = Settings(self._opened, self._changes)
+        self._own_names = OwnNames(self._opened, self._changes, self._registered)
         self.result_types = ResultTypes(self._changes)
         #: runs calls of DuckDB so that Ctrl-C can interrupt them
         opened = self._opened
@@ -137,6 +140,16 @@ class DuckDBEngine(TableSession[DuckDBTable]):
 
     def restrictions(self) -> Restrictions:
         return self._settings.restrictions()
+
+    @property
+    def first_schema(self) -> tuple[str, str]:
+        return self._own_names.first
+
+    def own_names(self) -> EngineNames:
+        return self._own_names()
+
+    def _registered(self) -> set[str]:
+        return {*self._tables, *self._others}
 
     def restrict(self, restrictions: Restrictions) -> None:
         if not self._is_new:

@@ -29,6 +29,12 @@ _AT_ONCE: Final = re.compile(
     r"\s*(?:alter|attach|begin|comment|commit|create|detach|drop|reset|rollback|set|use)\b", re.IGNORECASE
 )
 
+#: Statements that create, rename and drop no tables or views, and choose no other default schema.
+_NAMES_NOTHING: Final = re.compile(
+    r"(?:\s|\(|--[^\n]*\n)*(?:delete|describe|explain|from|insert|select|show|summarize|update|values|with)\b",
+    re.IGNORECASE,
+)
+
 #: Functions and operators of which sessions make something else than calls, if nobody replaced them.
 _STANDARD: Final = frozenset(
     {
@@ -48,8 +54,11 @@ class Changes:
     """
 
     def __init__(self, *, own: bool) -> None:
+        self.own = own
         #: another number after each change; None if changes may go unnoticed
         self.state = self._first = next(_states) if own else None
+        #: how many statements that we have seen may have changed names
+        self.of_names = 0
 
     @property
     def are_none(self) -> bool:
@@ -59,8 +68,15 @@ class Changes:
     @contextmanager
     def during(self, text: str) -> Iterator[None]:
         """The statement `text` runs in this block."""
-        if _HARMLESS.match(text) is not None:
+        if _NAMES_NOTHING.match(text) is not None and ";" not in text:
             yield
+            return
+        self.of_names += 1
+        if _HARMLESS.match(text) is not None:
+            try:
+                yield
+            finally:
+                self.of_names += 1  # others may have looked while it ran
             return
         if _AT_ONCE.match(text) is None:
             self.state = None  # it may only run when its result is read
@@ -68,7 +84,8 @@ class Changes:
         try:
             yield
         finally:
-            self._count()  # others may have looked while it ran
+            self._count()
+            self.of_names += 1
 
     def _count(self) -> None:
         if self.state is not None:

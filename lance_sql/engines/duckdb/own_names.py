@@ -1,0 +1,86 @@
+"""The tables and views of a DuckDB connection that are not datasets, and its default schema."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any, Final, NamedTuple
+
+import duckdb
+
+from lance_sql.catalog.engine_names import NO_NAMES, EngineNames
+from lance_sql.engines.duckdb.settings import Changes
+
+#: The default schema of a new database in memory.
+_FIRST: Final = ("memory", "main")
+
+_DEFAULT: Final = "SELECT current_database(), current_schema()"
+
+_HERE: Final = (
+    "NOT internal AND (temporary OR (database_name, schema_name) = (current_database(), current_schema()))"
+)
+_NAMES: Final = f"""
+    SELECT lower(table_name), temporary, 'table' FROM duckdb_tables() WHERE {_HERE}
+    UNION ALL SELECT lower(view_name), temporary, 'view' FROM duckdb_views() WHERE {_HERE}
+"""
+
+
+class _Read(NamedTuple):
+    """What was read after this many changes of names."""
+
+    changes: int
+    default: tuple[str, str]
+    #: name in lower case -> kind, temporary ones as well
+    kinds: dict[str, str]
+
+
+class OwnNames:
+    """The names of one connection; they are read again after statements that may change them.
+
+    Datasets are temporary views; `registered` returns their names. `run` runs a query unchanged.
+    """
+
+    def __init__(
+        self,
+        connection: Callable[[], duckdb.DuckDBPyConnection],
+        changes: Changes,
+        registered: Callable[[], Collection[str]],
+        run: Callable[[duckdb.DuckDBPyConnection, str], Any] = duckdb.DuckDBPyConnection.sql,
+    ) -> None:
+        self._connection = connection
+        self._run = run
+        self._changes = changes
+        self._registered = registered
+        self._read: _Read | None = None
+        #: the default schema at the start of the session
+        self.first = _FIRST if changes.own else self._default()
+
+    def __call__(self) -> EngineNames:
+        if self._changes.own and not self._changes.of_names:
+            return NO_NAMES
+        read = self._read
+        if read is None or read.changes != self._changes.of_names:
+            read = self._read = self._now()
+        if not read.kinds and read.default == self.first:
+            return NO_NAMES
+        hidden = {name.lower() for name in self._registered()}
+        kinds = {
+            name: kind for name, kind in read.kinds.items() if kind != "temporary view" or name not in hidden
+        }
+        return EngineNames(read.default != self.first, kinds)
+
+    def _now(self) -> _Read:
+        number = self._changes.of_names
+        try:
+            default, rows = self._default(), self._run(self._connection(), _NAMES).fetchall()
+        except duckdb.TransactionException:  # it can only be rolled back
+            return self._read or _Read(number, self.first, {})
+        kinds: dict[str, str] = {}
+        for name, temporary, kind in rows:
+            if temporary or name not in kinds:
+                kinds[name] = f"temporary {kind}" if temporary else kind
+        return _Read(number, default, kinds)
+
+    def _default(self) -> tuple[str, str]:
+        """The database and schema in which names without dots are found first."""
+        database, schema = self._run(self._connection(), _DEFAULT).fetchall()[0]
+        return str(database), str(schema)
