@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from lance_engine.dataset import DatasetVersion
@@ -44,6 +44,10 @@ class _Known:
     reference: Reference
     dataset: DatasetVersion
     system_columns: tuple[str, ...]
+
+    def shows(self, dataset: DatasetVersion, system_columns: tuple[str, ...]) -> bool:
+        """Whether it is registered for this version, with these columns."""
+        return self.dataset is dataset and self.system_columns == system_columns
 
 
 class View(NamedTuple):
@@ -155,16 +159,16 @@ class Binding:
     ) -> None:
         name = reference.name
         known = self._known.get(name)
-        unchanged = known is not None and known.dataset is dataset and known.system_columns == system_columns
+        unchanged = known is not None and known.shows(dataset, system_columns)
         if unchanged and not reference.part and name not in self._unsettled:
             return
-        self.forget(name)
-        for other, replaced in list(self._known.items()):
+        self._forget(
+            other
+            for other, replaced in self._known.items()
             # Engines do not distinguish names by case, at least in some statements.
-            if other.lower() == name.lower() and (
-                replaced.dataset is not dataset or replaced.system_columns != system_columns
-            ):
-                self.forget(other)
+            if other == name
+            or (other.lower() == name.lower() and not replaced.shows(dataset, system_columns))
+        )
         if reference.part:  # tags and versions can change without a new version of the dataset
             self._registry.register_other(name, metadata_table(dataset, reference.part))
         else:
@@ -226,6 +230,12 @@ class Binding:
         self._unsettled.update(self._known)
 
     def forget(self, name: str) -> None:
-        """`name` is about to be redefined."""
-        if self._known.pop(name, None) is not None:
+        """`name` is about to be redefined, however it is written."""
+        self._forget(known for known in self._known if known.lower() == name.lower())
+
+    def _forget(self, names: Iterable[str]) -> None:
+        found = list(names)
+        for name in found:
+            del self._known[name]
+        if found:
             self._before_change()

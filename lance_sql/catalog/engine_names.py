@@ -13,7 +13,7 @@ class EngineNames(NamedTuple):
 
     #: whether USE or SET schema chose another default schema than that of the start
     is_elsewhere: bool = False
-    #: name -> "table", "view", "temporary table" or "temporary view"; in lower case if the engine ignores case
+    #: name -> "table", "view", "temporary table" ...; the name in lower case if the engine ignores case
     kinds: Mapping[str, str] = {}
 
     def kind(self, name: str, *, only_temporary: bool = False) -> str | None:

@@ -1,4 +1,4 @@
-"""Statements that the engine keeps: views, macros and prepared statements, whose names must not change meaning."""
+"""Statements that the engine keeps, such as views: their names must not change their meaning."""
 
 from __future__ import annotations
 

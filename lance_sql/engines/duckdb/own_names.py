@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 import duckdb
@@ -29,7 +29,7 @@ class _Read(NamedTuple):
 
     changes: int
     default: tuple[str, str]
-    #: name in lower case -> kind, temporary ones as well
+    #: name in lower case -> kind
     kinds: dict[str, str]
 
 
@@ -43,7 +43,7 @@ class OwnNames:
         self,
         connection: Callable[[], duckdb.DuckDBPyConnection],
         changes: Changes,
-        registered: Callable[[], Collection[str]],
+        registered: Callable[[], Iterable[str]],
         run: Callable[[duckdb.DuckDBPyConnection, str], Any] = duckdb.DuckDBPyConnection.sql,
     ) -> None:
         self._connection = connection
@@ -62,11 +62,13 @@ class OwnNames:
             read = self._read = self._now()
         if not read.kinds and read.default == self.first:
             return NO_NAMES
-        hidden = {name.lower() for name in self._registered()}
-        kinds = {
-            name: kind for name, kind in read.kinds.items() if kind != "temporary view" or name not in hidden
+        return EngineNames(read.default != self.first, self._without_datasets(read.kinds))
+
+    def _without_datasets(self, kinds: Mapping[str, str]) -> dict[str, str]:
+        datasets = {name.lower() for name in self._registered()}
+        return {
+            name: kind for name, kind in kinds.items() if kind != "temporary view" or name not in datasets
         }
-        return EngineNames(read.default != self.first, kinds)
 
     def _now(self) -> _Read:
         number = self._changes.of_names
@@ -78,7 +80,7 @@ class OwnNames:
         for name, temporary, kind in rows:
             if temporary or name not in kinds:
                 kinds[name] = f"temporary {kind}" if temporary else kind
-        return _Read(number, default, kinds)
+        return _Read(number, default, self._without_datasets(kinds))
 
     def _default(self) -> tuple[str, str]:
         """The database and schema in which names without dots are found first."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import ChainMap, Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
@@ -74,7 +74,7 @@ class DuckDBEngine(TableSession[DuckDBTable]):
         self._runs = Runs()
         self._changes = changes or Changes(own=connection is None)
         self._settings = Settings(self._opened, self._changes)
-        self._own_names = OwnNames(self._opened, self._changes, self._registered)
+        self._own_names = OwnNames(self._opened, self._changes, ChainMap(self._tables, self._others).keys)
         self.result_types = ResultTypes(self._changes)
         #: runs calls of DuckDB so that Ctrl-C can interrupt them
         opened = self._opened
@@ -147,9 +147,6 @@ class DuckDBEngine(TableSession[DuckDBTable]):
 
     def own_names(self) -> EngineNames:
         return self._own_names()
-
-    def _registered(self) -> set[str]:
-        return {*self._tables, *self._others}
 
     def restrict(self, restrictions: Restrictions) -> None:
         if not self._is_new:
