@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pyarrow as pa
-from lance_engine.errors import ExternalAccessError
+from lance_engine.errors import ExternalAccessError, UnsupportedFeatureError
 
 from lance_sql.catalog.secrets import KINDS, secret
 from lance_sql.errors import SqlError
@@ -33,6 +33,11 @@ def create_secret(session: Session, tokens: Sequence[Token], text: str) -> pa.Ta
     if kind not in KINDS:
         return None
     words = [token.upper for token in tokens[:start]]
+    if "PERSISTENT" in words or words[-2:-1] == ["IN"]:
+        raise UnsupportedFeatureError(
+            "Sessions keep no secrets beyond their end",
+            remedy="Write CREATE SECRET at the start of each session, or pass storage_options",
+        )
     names = [token.value for token in tokens[1:start] if token.upper not in _MODIFIERS]
     name = names[0] if names else f"__default_{kind}"
     secrets = session.catalog.secrets
@@ -49,6 +54,8 @@ def create_secret(session: Session, tokens: Sequence[Token], text: str) -> pa.Ta
 def drop_secret(session: Session, tokens: Sequence[Token], text: str) -> pa.Table | None:
     """``DROP SECRET [IF EXISTS] name``; None for a secret that only the engine has."""
     name = tokens[-1].value
+    if tokens[1].upper == "PERSISTENT":  # these are the engine's
+        return None
     if session.catalog.secrets.pop(name, None) is None:
         return None
     _tell_engine(session, text)

@@ -57,6 +57,25 @@ def test_names_survive_transactions_of_own_connections(place: Path) -> None:
         assert connection.execute("SELECT count(*) FROM cp").fetchall() == [(2,)]
 
 
+@pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
+@pytest.mark.parametrize(
+    "start",
+    [
+        "CREATE PERSISTENT SECRET s",
+        "CREATE OR REPLACE PERSISTENT SECRET IF NOT EXISTS s",
+        "CREATE SECRET s IN local_file",
+    ],
+)
+def test_secrets_that_would_not_persist_are_refused(engine: str, start: str) -> None:
+    with lance_sql.connect(engine=engine) as session:
+        with pytest.raises(LanceError, match=r"beyond their end.*at the start of each session"):
+            session.sql(f"{start} (TYPE S3, KEY_ID 'a', SECRET 'b')")
+        session.sql("CREATE TEMPORARY SECRET s (TYPE S3, KEY_ID 'a', SECRET 'b')")
+        with pytest.raises(LanceError):
+            session.sql("DROP PERSISTENT SECRET s")
+        session.sql("DROP SECRET s")
+
+
 def test_comments_are_kept(place: Path) -> None:
     with lance_sql.connect(place) as session:
         session.sql("COMMENT ON TABLE cp IS 'all of them'; COMMENT ON COLUMN cp.id IS 'key'")
