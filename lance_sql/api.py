@@ -164,7 +164,7 @@ def sql(
     if engine == "duckdb":
         _open_ahead("lance_sql.session.variables")
     load("lance_sql.session.variables")
-    from lance_sql.session.variables import execute, execute_apart
+    from lance_sql.session.variables import execute, execute_apart, execute_last
     from lance_sql.text.script import statements
 
     frame = sys._getframe(1)
@@ -174,7 +174,7 @@ def sql(
     session = connect(engine=engine)
     for statement in before:
         execute(session, statement, None, frame)
-    return execute(session, last, params, frame)
+    return execute_last(session, last, params, frame)
 
 
 def connect(

@@ -29,6 +29,8 @@ FORMATS = {
 }
 #: Formats that show the rows of every statement of a script; other formats contain one table.
 _SHOWING = ("table", "markdown")
+#: How to keep a table.
+_KEPT = "Pass --directory, or write the path of a dataset: CREATE TABLE 'name.lance' AS ..."
 _SETTING = re.compile(r"[A-Za-z_][\w.]*")
 
 engine_option = click.option(
@@ -120,7 +122,9 @@ def query_command(
                 page = plan.picture() if output.endswith((".html", ".htm")) else f"{plan}\n"
                 Path(output).write_text(page, encoding="utf-8")
             return
-        run_statements(connection, text, chosen, output, max_rows, metrics=metrics, as_json=as_json)
+        run_statements(
+            connection, text, chosen, output, max_rows, metrics=metrics, as_json=as_json, ends=True
+        )
 
 
 def _statement(sql: str | None, file: str | None) -> str:
@@ -168,9 +172,14 @@ def run_statements(
     *,
     metrics: bool = False,
     as_json: bool = False,
+    ends: bool = False,
 ) -> None:
-    """Run the statements in `text` and write their results, or the last one, as `query_command` describes."""
+    """Run the statements in `text` and write their results, or the last one, as `query_command` describes.
+
+    `ends`: the session ends with them, and with it the tables in memory.
+    """
     from lance_sql.cli.output import opened, write_rows
+    from lance_sql.session.lost_tables import refuse_lost
     from lance_sql.text.script import split
 
     *before, last = split(text)
@@ -183,6 +192,8 @@ def run_statements(
             else:
                 result.arrow()
         result = connection.execute(last)
+        if ends:
+            refuse_lost(connection, last, _KEPT)
         write_rows(result, format, target, max_rows)
     if metrics:
         _show_metrics(result, as_json or format in ("json", "ndjson"))

@@ -55,7 +55,7 @@ def shell_command(
     if not sys.stdin.isatty():  # statements from a file or another program
         with connect(directory, engine, storage_options=storage_options or None) as connection:
             apply_settings(connection, settings)
-            run_statements(connection, sys.stdin.read(), "table", None, max_rows)
+            run_statements(connection, sys.stdin.read(), "table", None, max_rows, ends=True)
         return
     try:
         import prompt_toolkit  # noqa: F401

@@ -12,8 +12,12 @@ from lance_sql.engines.base import Parameters
 from lance_sql.errors import TableNotFoundError
 from lance_sql.session import kept
 from lance_sql.session.connection import Connection
+from lance_sql.session.lost_tables import refuse_lost
 from lance_sql.session.result import QueryResult
 from lance_sql.text.statement import Statement
+
+#: How to keep a table.
+_KEPT = "Use lance_sql.connect(), or write the path of a dataset: CREATE TABLE 'name.lance' AS ..."
 
 #: First keywords of read-only statements, unless one of the others follows.
 _READS = {"select", "from", "with", "table", "describe", "summarize", "explain", "pivot", "unpivot"}
@@ -52,10 +56,19 @@ def _changed_name(statement: Statement) -> str | None:
     return tokens[place].value if place < len(tokens) else None
 
 
+def execute_last(
+    session: Connection, statement: Statement, params: Parameters, frame: FrameType
+) -> QueryResult:
+    """As `execute`, in a session that ends with `statement`."""
+    result = execute(session, statement, params, frame)
+    refuse_lost(session, statement, _KEPT)
+    return result
+
+
 def execute_apart(statement: Statement, params: Parameters, frame: FrameType) -> QueryResult:
     """Run `statement` in DuckDB, in a session that no other call uses at the same time."""
     if not kept.leaves_nothing(statement):
-        return execute(Connection(), statement, params, frame)
+        return execute_last(Connection(), statement, params, frame)
     session = kept.take()
     try:
         result = session.execute(statement, params)

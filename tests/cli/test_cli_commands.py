@@ -209,3 +209,14 @@ def test_a_narrow_terminal_leaves_columns_out_and_numbers_whole(monkeypatch):
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
+
+
+def test_a_table_that_would_end_with_the_command_is_an_error(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lost = CliRunner().invoke(app, ["CREATE TABLE lost AS SELECT 1 AS a"])
+    assert (lost.exit_code, lost.stdout) == (1, "")
+    assert "lost is only in memory" in lost.stderr
+    assert "--directory" in lost.stderr
+    kept = CliRunner().invoke(app, ["-d", ".", "CREATE TABLE kept AS SELECT 1 AS a"])
+    assert kept.exit_code == 0
+    assert lance_sql.open("kept.lance").count_rows() == 1

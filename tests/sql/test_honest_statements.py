@@ -286,3 +286,27 @@ def test_procedures_take_the_names_of_tables(place: Path) -> None:
             "CALL create_tag(cp, 'first', 1); CALL create_tag(table => lance.main.cp, name => 'second')"
         )
         assert session.sql("SELECT name FROM cp.tags ORDER BY name").fetchall() == [("first",), ("second",)]
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CREATE TABLE lost AS SELECT 1 AS a",
+        "CREATE OR REPLACE TABLE lost (a INT)",
+        "CREATE VIEW lost AS SELECT 1 AS a",
+        "CREATE TABLE lost AS SELECT 1 AS a; INSERT INTO lost VALUES (2)",
+    ],
+)
+def test_a_table_that_ends_with_its_session_is_an_error(engine: str, text: str) -> None:
+    with pytest.raises(LanceError, match=r"lost is only in memory.*CREATE TABLE 'name\.lance'"):
+        lance_sql.sql(text, engine=engine)
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
+def test_tables_in_memory_that_a_script_uses_are_none(tmp_path: Path, engine: str) -> None:
+    script = "CREATE TABLE m AS SELECT 1 AS a; "
+    assert lance_sql.sql(f"{script} SELECT a FROM m", engine=engine).fetchall() == [(1,)]
+    lance_sql.sql(f"{script} CREATE TABLE '{tmp_path}/x.lance' AS SELECT a FROM m", engine=engine)
+    lance_sql.sql(f"{script} INSERT INTO '{tmp_path}/x.lance' SELECT a FROM m", engine=engine)
+    assert lance_sql.open(tmp_path / "x.lance").count_rows() == 2

@@ -1,0 +1,33 @@
+"""Tables that a statement makes or changes in memory, in a session that ends with it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from lance_sql.errors import SqlError
+
+if TYPE_CHECKING:
+    from lance_sql.session.connection import Connection
+    from lance_sql.text.statement import Statement
+
+_CHANGES: Final = frozenset({"ALTER", "CREATE", "DELETE", "INSERT", "MERGE", "UPDATE"})
+_BEFORE_NAME: Final = frozenset(
+    {"EXISTS", "FROM", "IF", "IGNORE", "INTO", "NOT", "OR", "RECURSIVE", "REPLACE", "TABLE", "TEMP"}
+    | {"TEMPORARY", "VIEW"}
+)
+
+
+def refuse_lost(session: Connection, last: Statement, remedy: str) -> None:
+    """SqlError if the last statement of `session` made or changed a table or view that ends with it."""
+    tokens = last.tokens
+    if not tokens or tokens[0].upper not in _CHANGES:
+        return
+    place = next((n for n, token in enumerate(tokens) if token.upper not in _CHANGES | _BEFORE_NAME), 0)
+    names = session.catalog.attached.engine_names()
+    kind = names.kind(tokens[place].value)
+    is_qualified = [token.text for token in tokens[place + 1 : place + 2]] == ["."]
+    if kind is not None and not is_qualified and not names.is_elsewhere:  # not in an attached database
+        raise SqlError(
+            f"The {kind} {tokens[place].value} is only in memory, and lost when this session ends",
+            remedy=remedy,
+        )
