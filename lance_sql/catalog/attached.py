@@ -27,7 +27,7 @@ class Listed(NamedTuple):
 class Attached:
     """Namespaces by name; one schema is the default for names without dots.
 
-    `engine_names` tells what such names mean to the engine.
+    `engine_names` returns what such names mean to the engine.
     """
 
     def __init__(

@@ -187,7 +187,7 @@ class Catalog:
         return self.open(Reference(listed.name, listed.name))
 
     def full_name(self, name: str) -> tuple[str, str] | None:
-        """The namespace and schema of the dataset with an unqualified name; None if there is none."""
+        """The namespace and schema of the dataset with an unqualified name; None if it does not exist."""
         current = self.attached.current
         if current is None or name.lower() in self._others or _Names(self._registered).get(name) is not None:
             return None

@@ -45,7 +45,7 @@ class PreparedStatements:
         self._run(text)
 
     def _renew_views(self, statement: Statement, seen: set[str]) -> bool:
-        """Create the views in `statement` again whose datasets have changed; False if there are none."""
+        """Create the views in `statement` again whose datasets have changed; False if nothing has changed."""
         renewed = False
         for token in statement.tokens:
             key = self._key(token)
