@@ -218,7 +218,7 @@ def _alter(session: Session, dataset: SqlDataset, action: exp.AlterColumn) -> Sq
     text = default.sql(dialect="duckdb") if default else None
     metadata = with_default(dataset.storage_schema.field(name), text).metadata or {}
     if text is not None:  # reject values of another type now, not at the next INSERT
-        compile_value(text, dataset.storage_schema)
+        compile_value(stored_value(text, dataset.storage_schema.field(name)), dataset.storage_schema)
     value = metadata.get(DEFAULT_KEY)
     entry = {DEFAULT_KEY.decode(): None if value is None else value.decode()}
     return dataset.update_schema_metadata(entry, column=name)

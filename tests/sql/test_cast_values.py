@@ -138,3 +138,18 @@ def test_maps_whose_keys_have_no_type_are_refused(tmp_path: Path) -> None:
         pytest.raises(LanceError, match=r"keys have no type.*CAST\(MAP"),
     ):
         session.sql("CREATE TABLE t AS SELECT MAP {} AS m")
+
+
+def test_maps_with_keys_of_json(tmp_path: Path) -> None:
+    with lance_sql.connect(tmp_path) as session:
+        session.sql("CREATE TABLE t (m MAP(JSON, INT)); INSERT INTO t VALUES (MAP {'[1,null]': 2}), (NULL)")
+        assert session.sql("SELECT * FROM t").fetchall() == [({"[1,null]": 2},), (None,)]
+
+
+def test_defaults_of_another_type_are_refused(tmp_path: Path) -> None:
+    with lance_sql.connect(tmp_path) as session:
+        session.sql("CREATE TABLE t (s STRUCT(a INT), i INT)")
+        with pytest.raises(LanceError, match="STRUCT"):
+            session.sql("ALTER TABLE t ALTER s SET DEFAULT row(1, 2)")
+        session.sql("ALTER TABLE t ALTER i SET DEFAULT '7'; INSERT INTO t DEFAULT VALUES")
+        assert session.sql("SELECT * FROM t").fetchall() == [(None, 7)]

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 #: Literals of each type without parameters, from the middle of its range and from the ends. UPDATE of DuckDB
-#: does not replace 0.0 by -0.0, which is equal.
+#: does not replace 0.0 by -0.0, which is equal. No JSON: datasets store its numbers in another form.
 LITERALS = {
     "BOOLEAN": ["true", "false"],
     "TINYINT": ["1", "-128", "127"],
@@ -18,6 +18,8 @@ LITERALS = {
     "USMALLINT": ["65535", "7"],
     "UINTEGER": ["4294967295", "7"],
     "UBIGINT": ["18446744073709551615::UBIGINT", "7"],
+    "HUGEINT": ["170141183460469231731687303715884105727::HUGEINT", "-7::HUGEINT"],
+    "UHUGEINT": ["340282366920938463463374607431768211455::UHUGEINT", "7::UHUGEINT"],
     "FLOAT": ["1.5::FLOAT", "'nan'::FLOAT", "'-infinity'::FLOAT", "3.4e38::FLOAT"],
     "DOUBLE": ["0.1::DOUBLE", "1e300", "'nan'::DOUBLE", "1e-320"],
     "VARCHAR": ["'a'", "''", "'Zoë'", "'it''s'", r"'\x41'", "'12'", "'2024-02-29'", "'true'", "' 7.5 '"],
@@ -30,11 +32,14 @@ LITERALS = {
     "TIMESTAMP": ["TIMESTAMP '2024-02-29 12:34:56.789012'", "TIMESTAMP '0044-03-15 (BC) 00:00:00'"],
     "TIMESTAMP_NS": ["'2024-02-29 12:34:56.789012345'::TIMESTAMP_NS", "'1900-01-01'::TIMESTAMP_NS"],
     "TIMESTAMPTZ": ["TIMESTAMPTZ '2024-02-29 12:34:56.789012+05'", "TIMESTAMPTZ '1900-01-01 00:00:00+00'"],
+    "UUID": ["'5B7A9B5E-0000-4000-8000-00000000000F'::UUID", "'ffffffff-ffff-ffff-ffff-ffffffffffff'::UUID"],
+    "BIT": ["'0101'::BIT", "'1'::BIT", "'000000001'::BIT"],
+    "GEOMETRY": ["'POINT (1 2)'::GEOMETRY", "'LINESTRING (0 0, 1 1)'::GEOMETRY"],
 }
 #: Names of fields, some of which differ only in case.
 FIELDS = ["a", "B", "name", "Größe", "with space", "select"]
 #: Types of numbers, whose values are often near to those of another.
-NUMBERS = [*list(LITERALS)[1:11], "DECIMAL(5,2)", "DECIMAL(38,3)", "DECIMAL(18,0)"]
+NUMBERS = [*list(LITERALS)[1:13], "DECIMAL(5,2)", "DECIMAL(38,3)", "DECIMAL(18,0)"]
 TIMES = ["DATE", "TIME", "TIME_NS", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP", "TIMESTAMP_NS", "TIMESTAMPTZ"]
 
 

@@ -82,7 +82,9 @@ def stored_json(array: pa.Array, field: Field) -> pa.Array:
     offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]).astype(lengths.dtype))
     items = stored_json(lists.flatten(), child)
     if is_map:
-        kind = pa.map_(array.type.key_field, array.type.item_field.with_type(items.type.field(1).type))
+        own = array.type.key_field, array.type.item_field
+        key, item = (field.with_type(part.type) for field, part in zip(own, items.type, strict=True))
+        kind = pa.map_(key, item)
         return pa.MapArray.from_arrays(offsets, items.field(0), items.field(1), type=kind, mask=mask)
     item = array.type.value_field.with_type(items.type)
     if types.is_large_list(array.type):
