@@ -275,7 +275,7 @@ def can_read(release: str, table: str, change: str) -> bool:
     if change == "overwrite":
         return number >= (0, 38)  # files of version 2.1
     if change == "add_column_of_nulls":
-        return number >= (0, 20)
+        return number >= (0, 27)
     return number >= (0, 16) or not new_files  # 0.15 does not read strings of later files of 2.0
 
 

@@ -112,7 +112,12 @@ def _after_pylance(uri: str, expected: Rows) -> Iterator[str]:
     added = new_rows(copy, range(5000, 5003))
     lance.write_dataset(added, copy, mode="append")
     lance.dataset(copy).delete("id = 1")
-    lance.dataset(copy).optimize.compact_files()
+    try:
+        lance.dataset(copy).optimize.compact_files()
+    except OSError as error:
+        # pylance 14 panics where it has to move the rows of full-text indices up to 0.27, changed or not.
+        if "inverted/builder.rs" not in str(error):
+            raise
     left = by_id([*(row for row in expected if row["id"] != 1), *added.to_pylist()])
     if by_id(lance.dataset(copy).to_table().to_pylist()) != left:
         yield "pylance 14 reads other rows after its own changes"

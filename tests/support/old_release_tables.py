@@ -165,7 +165,9 @@ def read(folder: Path) -> None:
             dataset = lance.dataset(str(path))
             table = dataset.to_table().combine_chunks()
             assert dataset.count_rows() == len(table)
-            assert len(table) == 0 or dataset.take([len(table) - 1]).num_rows == 1
+            # Lookups of 0.20 miss rows of fragments with deletions, its own as well.
+            if len(table) and RELEASE >= (0, 23):
+                assert dataset.take([len(table) - 1]).num_rows == 1
             found[path.name] = json.loads(json.dumps(table.to_pylist(), default=str))
         except BaseException as error:
             if isinstance(error, (KeyboardInterrupt, SystemExit)):
