@@ -494,4 +494,4 @@ def is_stored_as(kind: pa.DataType, name: str, details: str | None) -> bool:
         found = pa.ipc.read_schema(schema.serialize()).field(0).type
     except Exception:  # types of other packages check it in Python
         return False
-    return not isinstance(found, pa.BaseExtensionType) or bool(found.storage_type == kind)
+    return not isinstance(found, pa.BaseExtensionType) or bool(_storage_type(found) == _storage_type(kind))
