@@ -174,7 +174,7 @@ STATEMENTS: Final[list[tuple[str, str, list[tuple[object, ...]]]]] = [
     ),
     ("UPDATE t SET (name, x) = ('z', 0) WHERE id = 1", "SELECT name, x FROM t WHERE id = 1", [("z", 0.0)]),
     ("UPDATE t SET x = (SELECT max(id) FROM other)", "SELECT min(x) FROM t", [(1.0,)]),
-    ("USE memory", "SELECT count(*) FROM t", [(3,)]),
+    ("USE memory", "SELECT count(*) FROM lance.t", [(3,)]),
     ("VACUUM t RETAIN 7 DAYS", "SELECT count(*) FROM t", [(3,)]),
     ("VACUUM ANALYZE t", "", []),
     ("VALUES (1)", "SELECT count(*) FROM t", [(3,)]),
