@@ -43,7 +43,7 @@ ABOUT_PUSHDOWNS = {
     for name in (
         "bound_names", "case_requests", "dictionary_keys", "explain_statement", "first_rows", "join_keys",
         "limits", "metadata_answers", "plan_pictures", "plans_for_people", "pushdown", "pushdown_settings",
-        "pushed_filters", "scan_conditions", "small_statements", "verified_suites", "whole_table",
+        "pushed_filters", "results", "scan_conditions", "small_statements", "verified_suites", "whole_table",
     )
 }  # fmt: skip
 
