@@ -19,6 +19,7 @@ from lance_sql.spark.facts import KEY
 from lance_sql.spark.options import Options
 
 SCHEMA = StructType().add("id", LongType()).json()
+NEW = {"schema": SCHEMA, "replaces": False, "must_exist": False, "only_check": False}
 
 Ask = Callable[..., dict[str, Any]]
 
@@ -45,7 +46,7 @@ def test_namespaces(ask: Ask) -> None:
     assert ask("namespaces", namespace=[]) == {"names": ["s"]}
     assert ask("namespaces", namespace=["s"]) == {"names": []}
     assert ask("namespaces", namespace=["nothing"]) == {"missing": True}
-    ask("create", namespace=["s"], table="t", schema=SCHEMA, properties={})
+    ask("create", namespace=["s"], table="t", **NEW, properties={})
     assert ask("drop_namespace", namespace=["s"]) == {"filled": True}
     assert ask("drop", namespace=["s"], table="t") == {}
     assert ask("drop_namespace", namespace=["s"]) == {}
@@ -58,18 +59,19 @@ def test_tables(ask: Ask, namespace: list[str]) -> None:
         ask("create_namespace", namespace=namespace)
     here = {"namespace": namespace, "table": "t"}
     assert ask("load", **here) == {"missing": True}
-    assert ask("create", **here, schema=SCHEMA, properties={"team": "data"}) == {}
-    assert ask("create", **here, schema=SCHEMA, properties={}) == {"exists": True}
+    assert ask("create", **here, **NEW, properties={"team": "data"}) == {}
+    assert ask("create", **here, **NEW, properties={}) == {"exists": True}
     assert ask("tables", namespace=namespace) == {"names": ["t"]}
     found = ask("load", **here)
-    assert (found["rows"], found["properties"]) == (0, {"team": "data"})
     path = found["options"]["path"]
+    known = {"provider": "lance", "location": path}
+    assert (found["rows"], found["properties"]) == (0, {"team": "data", **known})
     lance_sql.write(pa.table({"id": [1, 2]}), path, mode="append")
     assert ask("load", **here)["rows"] == 2
     assert ask("load", **here, version="1")["options"] == {"path": path, "version": "1"}
     assert ask("load", namespace=[*namespace, "t"], table="versions")["options"]["part"] == "versions"
     assert ask("alter", **here, changes=[{"do": "property", "key": "team", "value": None}]) == {}
-    assert ask("load", **here)["properties"] == {}
+    assert ask("load", **here)["properties"] == known
     assert ask("delete", path=path, filters="[]", storage_options=None) == {}
     assert lance_sql.open(path).count_rows() == 0
     assert ask("drop", **here) == {}
