@@ -32,7 +32,7 @@ def by_number(values: pa.ChunkedArray, numbered: pa.ChunkedArray, rows: int) -> 
     if len(numbered) != rows:
         return None
     if rows == 0:
-        return pa.array([], values.type)
+        return pa.nulls(0, values.type)  # of any type, unions too
     values, found = values.combine_chunks(), to_numpy(numbered.combine_chunks())
     wanted = np.arange(rows, dtype=np.int64)
     if np.array_equal(found, wanted):
