@@ -115,7 +115,7 @@ def point(error: SqlError, statement: str) -> None:
     if _CREDENTIALS.search(statement):
         error.pointer = ""
         for text in filter(None, _STRING.findall(statement)):
-            error.message = error.message.replace(text, "...")
+            error.message = re.sub(rf"(?<!\w){re.escape(text)}(?!\w)", "...", error.message)
         return
     if error.pointer:
         shown = error.pointer.split("\n")[0].partition(": ")[2].strip()

@@ -143,26 +143,6 @@ def test_the_rows_are_those_of_plain_scans(shop, text):
         assert ours.sql(text).fetchall() == plain.sql(text).fetchall()
 
 
-def test_semi_joins_come_before_the_joins_of_tables_that_are_not_read_ahead(shop, plans):
-    lines = {"sale": np.arange(400_000) % 50, "pieces": np.arange(400_000) % 7}
-    lance_sql.write(lines, shop / "lines.lance", mode="overwrite")
-    text = """SELECT kind, sum(amount), max(pieces) FROM items, sales, lines WHERE items.item = sales.item
-    AND sales.item IN (SELECT sale FROM lines GROUP BY sale HAVING sum(sale) > 390000)
-    AND items.item = sale AND amount > 0.999 GROUP BY kind ORDER BY kind"""
-    with lance_sql.connect(shop, engine="datafusion", materialize_bytes=1 << 16) as connection:
-        rows = connection.sql(text).fetchall()
-    with lance_sql.connect(shop, engine="datafusion", materialize_bytes=0) as connection:
-        assert connection.sql(text).fetchall() == rows
-    assert len(rows) == 1
-    joins = [line for line in plans[0].splitlines() if "JoinExec" in line]
-    depths = {kind: [indent(line) for line in joins if kind in line] for kind in ("Inner", "Semi")}
-    assert min(depths["Semi"]) > min(depths["Inner"])
-
-
-def indent(line):
-    return len(line) - len(line.lstrip())
-
-
 def test_comments_before_a_query(shop, plans):
     with lance_sql.connect(shop, engine="datafusion") as connection:
         explained = str(connection.explain(f"-- sales by kind\n/* of\nitems */ {JOIN}"))

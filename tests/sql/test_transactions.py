@@ -95,12 +95,25 @@ def test_rows_that_others_add_or_change_meanwhile_stay(folder):
     with lance_sql.connect(folder) as session, lance_sql.connect(folder) as other:
         session.sql("BEGIN")
         for change in CHANGES:
-            session.sql(change)
+            if not change.startswith("MERGE"):
+                session.sql(change)
         other.sql("INSERT INTO t VALUES (100, 1)")
         other.sql("UPDATE t SET v = 33 WHERE id = 3")
         other.sql("DELETE FROM t WHERE id = 4")
         session.sql("COMMIT")
-    assert rows(folder) == [(1, 11), (3, 33), (5, 0), (7, 0), (100, 1)]
+    assert rows(folder) == [(1, 11), (3, 33), (5, 51), (100, 1)]
+
+
+def test_a_merge_that_inserts_conflicts_with_rows_that_others_add(folder):
+    """They may have the same keys."""
+    with lance_sql.connect(folder) as session, lance_sql.connect(folder) as other:
+        session.sql("BEGIN")
+        for change in CHANGES:
+            session.sql(change)
+        other.sql("INSERT INTO t VALUES (7, 1)")
+        with pytest.raises(CommitConflictError):
+            session.sql("COMMIT")
+    assert rows(folder) == [(1, 10), (2, 20), (3, 30), (4, 40), (7, 1)]
 
 
 def test_a_version_of_another_writer_that_conflicts_is_named(folder):

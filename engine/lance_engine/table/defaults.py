@@ -12,9 +12,7 @@ from typing import Any, Final
 
 from lance_engine.format.fragment import LEGACY, Fragment
 from lance_engine.format.fragment_list import fragment_ids
-from lance_engine.format.index_section import parse_index_section
 from lance_engine.format.manifest import Manifest
-from lance_engine.format.row_ids import IdRange, parse_row_ids
 from lance_engine.table.features import STABLE_ROW_IDS
 
 # The flag of early releases for tables with files of version 2.0.
@@ -44,6 +42,8 @@ def _max_fragment_id(manifest: Manifest, index_section: bytes | None) -> int | N
     if len(manifest.fragments):
         found.append(int(fragment_ids(manifest.fragments).max()))
     if manifest.max_fragment_id is None and index_section is not None:
+        from lance_engine.format.index_section import parse_index_section  # few tables need it
+
         # Fragments that are gone. An index would seem to cover a new one with the same number.
         covered = (segment.fragment_ids for segment in parse_index_section(index_section))
         found += [ids.max() for ids in covered if ids]
@@ -61,6 +61,8 @@ def _next_row_id(fragment: Fragment) -> int:
     """One more than the highest row id of a fragment."""
     if not fragment.row_ids:
         return 0
+    from lance_engine.format.row_ids import IdRange, parse_row_ids  # most tables do not need them
+
     segments = parse_row_ids(fragment.row_ids, fragment.physical_rows)
     ends = [part.end if isinstance(part, IdRange) else int(part.ids.max()) + 1 for part in segments if part]
     return max(ends, default=0)
