@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import duckdb
 import lance
@@ -312,3 +313,30 @@ def test_results_of_other_libraries(tmp_path):
         assert rows[0][:5] == (7, "101", datetime.timedelta(days=30), "x", (1,))
         session.sql("INSERT INTO t FROM other").arrow()
         assert session.sql("FROM t").fetchall() == rows * 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "one"),
+    [("JSON", """'"text"'::JSON"""), ("UUID", f"'{'5' * 32}'::UUID"), ("TIMETZ", "'12:00:00+05'::TIMETZ")],
+)
+@pytest.mark.parametrize("form", ["MAP({0}, INT)", "MAP({0}, {0}[])", "MAP(INT, MAP({0}, INT))[]"])
+def test_maps_have_keys_of_every_type(tmp_path: Path, kind: str, one: str, form: str) -> None:
+    """Arrow makes a map of keys of an extension type only if they have exactly the type of the map."""
+    column = form.format(kind)
+    item = f"[{one}]" if "[]" in form else "7"
+    key = f"MAP {{{one}: {item}}}"
+    value = f"[MAP {{1: MAP {{{one}: 7}}, 2: NULL}}, NULL]" if form.endswith("[]") else key
+    texts = [
+        f"CREATE TABLE t (id INT, m {column})",
+        f"INSERT INTO t VALUES (1, {value}), (2, NULL), (3, CAST({value} AS {column}))",
+        "INSERT INTO t SELECT id + 3, m FROM t WHERE id > 1",
+        f"UPDATE t SET m = {value} WHERE id = 2",
+        "MERGE INTO t USING (SELECT id + 4 AS k, m FROM t) s ON k = id WHEN MATCHED THEN UPDATE SET m = s.m "
+        "WHEN NOT MATCHED THEN INSERT VALUES (k, s.m)",
+    ]
+    with lance_sql.connect(tmp_path) as ours, duckdb.connect() as plain:
+        for text in texts:
+            ours.execute(text)
+            plain.execute(text)
+        query = "SELECT id, m::VARCHAR, typeof(m) FROM t ORDER BY ALL"
+        assert ours.execute(query).fetchall() == plain.execute(query).fetchall()

@@ -54,12 +54,14 @@ class Pair:
         """What came of the statement: "run", "failed" or "refused"; DifferenceError if both disagree."""
         text = statement.replace("{folder}", self._folder.name)
         if text.startswith("COPY ("):  # a file for both
-            return "run" if self._plain_error(text) is None else "failed"
-        ours, plain = self._our_error(text), self._plain_error(text)
+            return "run" if self._run_plain(text)[0] is None else "failed"
+        (ours, our_rows), (plain, plain_rows) = self._run_ours(text), self._run_plain(text)
         if isinstance(ours, UnsupportedFeatureError | UnsupportedTypeError) and ours.remedy and plain is None:
             raise RefusedError(str(ours))
         if (ours is None) != (plain is None):
             raise DifferenceError(f"ours: {ours or 'run'}\nplain: {plain or 'run'}")
+        if " RETURNING " in text and our_rows != plain_rows:
+            raise DifferenceError(f"ours returns: {our_rows}\nplain returns: {plain_rows}")
         if not self.columns():
             raise RefusedError("A type without random values")
         self._compare()
@@ -71,21 +73,19 @@ class Pair:
         kinds = [kind_of(one) for one in table.types]
         return [] if None in kinds else list(zip(table.columns, kinds, strict=True))
 
-    def _our_error(self, text: str) -> Exception | None:
+    def _run_ours(self, text: str) -> tuple[Exception | None, list[str]]:
         try:
-            self._ours.execute(text)
+            return None, _sorted(self._ours.execute(text).fetchall())
         except LanceError as error:
-            return error
+            return error, []
         except Exception as error:
             raise DifferenceError(f"ours: {error!r}") from error
-        return None
 
-    def _plain_error(self, text: str) -> Exception | None:
+    def _run_plain(self, text: str) -> tuple[Exception | None, list[str]]:
         try:
-            self._plain.execute(text)
+            return None, _sorted(self._plain.execute(text).fetchall())
         except duckdb.Error as error:
-            return error
-        return None
+            return error, []
 
     def _compare(self) -> None:
         ours, plain = (
@@ -105,9 +105,12 @@ class RefusedError(Exception):
     """Ours refuses a statement, and says what to do instead."""
 
 
-def _rows(connection: Any) -> list[tuple[Any, ...]]:
-    rows = connection.execute("SELECT CAST(COLUMNS(*) AS VARCHAR) FROM t").fetchall()
-    return sorted(rows, key=repr)
+def _rows(connection: Any) -> list[str]:
+    return _sorted(connection.execute("SELECT CAST(COLUMNS(*) AS VARCHAR) FROM t").fetchall())
+
+
+def _sorted(rows: list[tuple[Any, ...]]) -> list[str]:
+    return sorted(map(repr, rows))
 
 
 class Statements:
@@ -125,11 +128,18 @@ class Statements:
     def create(self) -> str:
         kinds = [kind(self._random) for _ in range(self._random.randint(1, 4))]
         self.columns = [("id", Kind("INTEGER")), *((f"c{number}", one) for number, one in enumerate(kinds))]
-        return f"CREATE OR REPLACE TABLE t ({', '.join(f'{name} {one.name}' for name, one in self.columns)})"
+        columns = [f"{name} {one.name}{self._constraint(one)}" for name, one in self.columns[1:]]
+        return f"CREATE OR REPLACE TABLE t (id INTEGER, {', '.join(columns)})"
+
+    def _constraint(self, column: Kind) -> str:
+        random = self._random
+        default = f" DEFAULT {value(random, column)}" if random.random() < 0.1 else ""
+        return default + random.choice([" NOT NULL", *[""] * 11])
 
     def next(self) -> list[str]:
         """A statement, after others that it needs."""
-        kinds = [self.insert, self.insert, self.update, self.update, self.delete, self.merge, self.alter]
+        kinds = [self.insert, self.insert, self.update, self.update, self.delete, self.merge, self.merge]
+        kinds.append(self.alter)
         if self._engine == "duckdb":
             kinds += [self.insert_query, self.insert_query, self.copy, self.create_as]
         return self._random.choice(kinds)()
@@ -158,7 +168,7 @@ class Statements:
             ]
             rows.append(f"({', '.join([str(self._id()), *values])})")
         names = ", ".join(["id", *(name for name, _ in chosen)])
-        return [f"INSERT INTO t ({names}) VALUES {', '.join(rows)}"]
+        return [f"INSERT INTO t ({names}) VALUES {', '.join(rows)}{self._returned()}"]
 
     def insert_query(self) -> list[str]:
         random = self._random
@@ -174,7 +184,8 @@ class Statements:
             rows = f"SELECT {number} AS id, {', '.join(values)}"
         if random.random() < 0.3:
             return [f"INSERT INTO t BY NAME {rows}"]
-        return [f"INSERT INTO t ({', '.join(['id', *(name for name, _ in chosen)])}) {rows}"]
+        names = ", ".join(["id", *(name for name, _ in chosen)])
+        return [f"INSERT INTO t ({names}) {rows}{self._returned()}"]
 
     def update(self) -> list[str]:
         random = self._random
@@ -183,7 +194,10 @@ class Statements:
             sets = ", ".join(f"{name} = s.v{number}" for number, (name, _) in enumerate(chosen))
             return [f"UPDATE t SET {sets} FROM {self._source(chosen)} WHERE t.id = s.k"]
         sets = ", ".join(f"{name} = {computed(random, one, self.columns)}" for name, one in chosen)
-        return [f"UPDATE t SET {sets} WHERE {self._condition()}"]
+        return [f"UPDATE t SET {sets} WHERE {self._condition()}{self._returned()}"]
+
+    def _returned(self) -> str:
+        return " RETURNING id" if self._engine == "duckdb" and self._random.random() < 0.15 else ""
 
     def _source(self, columns: list[tuple[str, Kind]], odd: float = 0) -> str:
         """A row for some ids, with values for columns."""
@@ -192,15 +206,20 @@ class Statements:
         # One type for each column: whether a row that matches none is cast depends on the plan.
         kinds = [near(random, one) if random.random() < odd else one for _, one in columns]
         rows = [
-            f"SELECT {key} AS k, "
-            + ", ".join(f"{value(random, one, 0)} AS v{number}" for number, one in enumerate(kinds))
+            ", ".join(
+                [f"SELECT {key} AS k"]
+                + [f"{value(random, one, 0)} AS v{number}" for number, one in enumerate(kinds)]
+            )
             for key in ids or [1]
         ]
         return f"({' UNION ALL '.join(rows)}) s"
 
     def delete(self) -> list[str]:
         self._has_deleted = True
-        return [f"DELETE FROM t WHERE {self._condition()} AND id % 3 = {self._random.randint(0, 2)}"]
+        if self._random.random() < 0.25:
+            return [f"DELETE FROM t USING {self._source([])} WHERE t.id = s.k{self._returned()}"]
+        where = f"{self._condition()} AND id % 3 = {self._random.randint(0, 2)}"
+        return [f"DELETE FROM t WHERE {where}{self._returned()}"]
 
     def merge(self) -> list[str]:
         chosen = self._some()
@@ -219,6 +238,11 @@ class Statements:
                 f"WHEN NOT MATCHED THEN {insert}",
                 both,
                 f"WHEN MATCHED AND s.k % 2 = 0 THEN DELETE WHEN MATCHED THEN {update}",
+                f"WHEN MATCHED AND t.id % 3 = 0 THEN {update} WHEN MATCHED AND s.k % 2 = 0 THEN DELETE "
+                f"WHEN NOT MATCHED AND s.k % 2 = 1 THEN {insert} WHEN NOT MATCHED THEN DO NOTHING",
+                f"{both} WHEN NOT MATCHED BY SOURCE AND t.id % 4 = 0 THEN DELETE",
+                f"WHEN NOT MATCHED BY SOURCE AND t.id % 4 = 0 THEN UPDATE SET {chosen[0][0]} = NULL "
+                f"WHEN MATCHED THEN {update}",
             ]
         )
         self._ids += 3
@@ -258,7 +282,10 @@ class Statements:
             f"ALTER {name} SET DEFAULT {value(random, own)}",
             f"ALTER {name} DROP DEFAULT",
             f"RENAME {name} TO r{self._added}",
+            f"ALTER {name} {random.choice(['SET', 'DROP'])} NOT NULL",
         ]
+        if len(self.columns) > 2:
+            changes.append(f"DROP COLUMN {name}")
         if not self._has_deleted:
             changes.append(f"ALTER {name} TYPE {new.name}")
             changes.append(f"ALTER {name} TYPE {new.name} USING {computed(random, new, self.columns)}")

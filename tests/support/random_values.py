@@ -7,7 +7,8 @@ from random import Random
 from typing import Any
 
 #: Literals of each type without parameters, from the middle of its range and from the ends. UPDATE of DuckDB
-#: does not replace 0.0 by -0.0, which is equal. No JSON: datasets store its numbers in another form.
+#: does not replace 0.0 by -0.0, which is equal.
+#: Without JSON, whose binary form does not keep how a number was written (0.10).
 LITERALS = {
     "BOOLEAN": ["true", "false"],
     "TINYINT": ["1", "-128", "127"],
@@ -32,15 +33,19 @@ LITERALS = {
     "TIMESTAMP": ["TIMESTAMP '2024-02-29 12:34:56.789012'", "TIMESTAMP '0044-03-15 (BC) 00:00:00'"],
     "TIMESTAMP_NS": ["'2024-02-29 12:34:56.789012345'::TIMESTAMP_NS", "'1900-01-01'::TIMESTAMP_NS"],
     "TIMESTAMPTZ": ["TIMESTAMPTZ '2024-02-29 12:34:56.789012+05'", "TIMESTAMPTZ '1900-01-01 00:00:00+00'"],
+    "TIMETZ": ["'12:34:56.789012+05:30'::TIMETZ", "'00:00:00-15:59'::TIMETZ"],
+    "INTERVAL": ["INTERVAL 1 MONTH", "'-3 days 04:05:06.789'::INTERVAL"],
     "UUID": ["'5B7A9B5E-0000-4000-8000-00000000000F'::UUID", "'ffffffff-ffff-ffff-ffff-ffffffffffff'::UUID"],
     "BIT": ["'0101'::BIT", "'1'::BIT", "'000000001'::BIT"],
     "GEOMETRY": ["'POINT (1 2)'::GEOMETRY", "'LINESTRING (0 0, 1 1)'::GEOMETRY"],
+    "ENUM('a', 'Zoë')": ["'a'", "'Zoë'::ENUM('a', 'Zoë')"],
 }
 #: Names of fields, some of which differ only in case.
 FIELDS = ["a", "B", "name", "Größe", "with space", "select"]
 #: Types of numbers, whose values are often near to those of another.
 NUMBERS = [*list(LITERALS)[1:13], "DECIMAL(5,2)", "DECIMAL(38,3)", "DECIMAL(18,0)"]
 TIMES = ["DATE", "TIME", "TIME_NS", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP", "TIMESTAMP_NS", "TIMESTAMPTZ"]
+TIMES += ["TIMETZ", "INTERVAL"]
 
 
 @dataclass(frozen=True)
@@ -86,6 +91,7 @@ def kind(random: Random, depth: int = 2) -> Kind:
 def kind_of(described: Any) -> Kind | None:
     """The type as DuckDB describes it; None for one without random values."""
     name = str(described).replace("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ")
+    name = name.replace("TIME WITH TIME ZONE", "TIMETZ")
     if described.id not in ("list", "array", "map", "struct"):
         return Kind(name) if name in LITERALS or name.startswith("DECIMAL") else None
     children = dict(described.children)
