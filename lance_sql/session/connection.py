@@ -235,7 +235,11 @@ class Connection:
             result = self.select(statement, params, progress=progress)
             result.is_checked = True
             return result
-        return self._result(Finished(rows, self._engine.kinds(rows)), statement, params)
+        if not isinstance(rows, QueryResult):
+            return self._result(Finished(rows, self._engine.kinds(rows)), statement, params)
+        result = self._result(rows.finished(), statement, params)  # RETURNING, which DuckDB computes
+        result.is_checked = True
+        return result
 
     def _result(
         self, query: Query, statement: Statement, params: Parameters, progress: ProgressOption = None

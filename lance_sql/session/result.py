@@ -11,6 +11,7 @@ import pyarrow as pa
 from lance_engine.errors import LanceError
 
 from lance_sql.engines.base import Engine, Query
+from lance_sql.engines.finished import Finished
 from lance_sql.engines.statement_run import StatementRun
 from lance_sql.other_names import RESULT, no_attribute
 from lance_sql.session.metrics import final_metrics, scan_metrics
@@ -92,6 +93,10 @@ class QueryResult:
             raise self._error
         assert self._rows is not None
         return self._rows
+
+    def finished(self) -> Finished:
+        """The rows as the query of another result."""
+        return Finished(self._exact(), self._kinds)
 
     def to_polars(self) -> pl.DataFrame:
         """All rows as a Polars DataFrame; the same as `pl`."""

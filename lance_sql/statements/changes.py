@@ -21,7 +21,7 @@ from lance_sql.statements.clauses import refuse_unsupported_clauses
 from lance_sql.statements.defaults import default_of
 from lance_sql.statements.fitting import column_name
 from lance_sql.statements.outcome import check_returning, counted, returned
-from lance_sql.statements.session import LENT, Session
+from lance_sql.statements.session import LENT, Rows, Session
 from lance_sql.statements.targets import call_by_name, find, name_of
 from lance_sql.text.statement import Statement
 from lance_sql.text.tokens import quote
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 Outcome = TypeVar("Outcome")
 
 
-def delete(session: Session, statement: exp.Delete, params: Parameters) -> pa.Table | None:
+def delete(session: Session, statement: exp.Delete, params: Parameters) -> pa.Table | Rows | None:
     """``DELETE FROM t [USING ...] [WHERE ...] [RETURNING ...]``."""
     table = statement.this
     if not table:  # DELETE t WHERE ..., which the parser supports for other databases
@@ -66,7 +66,7 @@ def delete(session: Session, statement: exp.Delete, params: Parameters) -> pa.Ta
     return counted(rows.num_rows)
 
 
-def update(session: Session, statement: exp.Update, params: Parameters) -> pa.Table | None:
+def update(session: Session, statement: exp.Update, params: Parameters) -> pa.Table | Rows | None:
     """``UPDATE t SET column = expression, ... [FROM ...] [WHERE ...] [RETURNING ...]``."""
     table = statement.this
     dataset = find(session.catalog, table)

@@ -18,7 +18,7 @@ from lance_sql.statements.refusals import (
     refuse_taken_name,
     refuse_unknown_alteration,
 )
-from lance_sql.statements.session import Session
+from lance_sql.statements.session import Rows, Session
 from lance_sql.statements.settings import change_setting
 from lance_sql.syntax.tree import quiet
 from lance_sql.text.literals import literal_edits, parameter_edits
@@ -37,7 +37,7 @@ _NEVER_PARSED = {"ATTACH", "DESC", "DESCRIBE", "DETACH", "PRAGMA", "SHOW", "USE"
 _CHANGES = {"INSERT", "UPDATE", "DELETE", "MERGE"}
 
 
-def answer(session: Session, statement: Statement, params: Parameters) -> pa.Table | None:
+def answer(session: Session, statement: Statement, params: Parameters) -> pa.Table | Rows | None:
     """The result of one statement, None if the engine should run it.
 
     Every statement that changes a dataset is one commit, unless a transaction is open.
@@ -101,7 +101,7 @@ def _own(session: Session, first: str, statement: Statement) -> pa.Table | None:
     return None
 
 
-def _parsed(session: Session, statement: Statement, params: Parameters) -> pa.Table | None:
+def _parsed(session: Session, statement: Statement, params: Parameters) -> pa.Table | Rows | None:
     load("sqlglot")
     from sqlglot import exp
 

@@ -17,7 +17,7 @@ from lance_sql.statements.clauses import refuse_unsupported_clauses
 from lance_sql.statements.defaults import default_of
 from lance_sql.statements.fitting import default_row, fitted_query
 from lance_sql.statements.outcome import Counter, check_returning, counted, returned
-from lance_sql.statements.session import Session
+from lance_sql.statements.session import Rows, Session
 from lance_sql.statements.targets import find, name_of
 from lance_sql.types.duckdb_names import duckdb_types
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
 
-def insert(session: Session, statement: exp.Insert, params: Parameters) -> pa.Table | None:
+def insert(session: Session, statement: exp.Insert, params: Parameters) -> pa.Table | Rows | None:
     """``INSERT INTO t [(columns)] [BY NAME] VALUES ... | query [RETURNING ...]``."""
     from sqlglot import exp
 

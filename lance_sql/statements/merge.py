@@ -22,7 +22,7 @@ from lance_sql.statements.clauses import refuse_unsupported_clauses
 from lance_sql.statements.defaults import default_of
 from lance_sql.statements.fitting import column_name
 from lance_sql.statements.outcome import check_returning, counted, returned
-from lance_sql.statements.session import LENT, Session
+from lance_sql.statements.session import LENT, Rows, Session
 from lance_sql.statements.targets import call_by_name, find, name_of
 from lance_sql.text.tokens import quote
 from lance_sql.types.casts import stored_value
@@ -54,7 +54,7 @@ class _Clause:
 
 def merge(
     session: Session, statement: exp.Merge, params: Parameters, *, by_name: bool = False
-) -> pa.Table | None:
+) -> pa.Table | Rows | None:
     """``MERGE INTO t USING source ON condition | USING (columns) WHEN ... THEN ... [RETURNING ...]``.
 
     `by_name`: one of its actions has BY NAME.

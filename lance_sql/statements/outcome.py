@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from lance_engine.errors import UnsupportedFeatureError
 
-from lance_sql.statements.session import Session
+from lance_sql.statements.session import Rows, Session
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -55,7 +55,7 @@ def check_returning(session: Session, returning: exp.Returning | None, rows: pa.
     for kind, what in ((exp.Query, "a subquery"), (exp.Window, "window functions"), (exp.Explode, "UNNEST")):
         if returning.find(kind) is not None:
             raise _not_in_returning(what)
-    if returned(session, returning, rows, name).num_rows:  # only aggregates make a row of none
+    if returned(session, returning, rows, name).arrow().num_rows:  # only aggregates make a row of none
         raise _not_in_returning("aggregate functions")
 
 
@@ -66,11 +66,13 @@ def _not_in_returning(what: str) -> UnsupportedFeatureError:
     )
 
 
-def returned(session: Session, returning: exp.Returning, rows: pa.Table, name: str) -> pa.Table:
+def returned(session: Session, returning: exp.Returning, rows: pa.Table, name: str) -> Rows:
     """``RETURNING expressions``, computed from the affected rows; `name` is the name of the table in them."""
     from lance_sql.text.tokens import quote
 
     expressions = ", ".join(part.sql(dialect="duckdb") for part in returning.expressions)
     computing = session.computing()
     with computing.lend(rows) as lent:
-        return computing.select(f"SELECT {expressions} FROM {lent} AS {quote(name)}").arrow()
+        result = computing.select(f"SELECT {expressions} FROM {lent} AS {quote(name)}")
+        result.run()
+    return result

@@ -25,6 +25,9 @@ class Rows(Protocol):
     def columns(self) -> list[str]:
         """The column names."""
 
+    def run(self) -> None:
+        """Run the query, and keep its rows or its error."""
+
     def arrow(self) -> pa.Table:
         """All rows."""
 

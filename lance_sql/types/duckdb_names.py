@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import re
 from typing import TYPE_CHECKING, Final
@@ -46,6 +47,10 @@ def named_kind(text: str) -> DuckDBPyType:
             raise UnsupportedTypeError(
                 f"DuckDB has no type {text}", remedy="Cast the column to another type"
             ) from error
+
+
+# DuckDB complains of its types that are deleted after its module.
+atexit.register(named_kind.cache_clear)
 
 
 def _type_text(field: pa.Field) -> str:

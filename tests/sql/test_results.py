@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import signal
 import subprocess
 import sys
+import weakref
 
 import datafusion
 import numpy as np
@@ -208,6 +210,15 @@ def test_the_user_interrupts(numbers, engine):
         assert found.returncode in (0, -signal.SIGABRT)
         return
     assert (found.returncode, found.stderr) == (0, "")
+
+
+def test_sessions_that_are_not_closed_are_freed(numbers, engine):
+    session = lance_sql.connect(engine=engine)
+    session.sql(f"SELECT count(*) FROM '{numbers}' WHERE x > 5").arrow()
+    known = weakref.ref(session._engine)
+    del session
+    gc.collect()
+    assert known() is None
 
 
 def test_conventional_names(connection):

@@ -58,3 +58,21 @@ def test_answered_as_in_duckdb(connection: lance_sql.Connection, statement: str,
         expressions = "id, k"  # DuckDB 2 adds the action
     text = statement.format(expressions)
     assert sorted(connection.sql(text).fetchall()) == sorted(native().sql(text).fetchall())
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
+def test_types_that_arrow_lacks_are_returned_as_duckdb_returns_them(tmp_path, engine):
+    columns = (
+        "(id INT, big UHUGEINT, least HUGEINT, noon TIMETZ, every INTERVAL, bits BIT, one STRUCT(a UHUGEINT))"
+    )
+    insert = """INSERT INTO t VALUES (1, 340282366920938463463374607431768211455,
+    '-170141183460469231731687303715884105728', '12:00:00+05:30', INTERVAL '1 month', '101', {'a': 7})
+    RETURNING *, typeof(big)"""
+    statements = [insert, "UPDATE t SET id = 2 RETURNING big, noon, every", "DELETE FROM t RETURNING *"]
+    plain = duckdb.connect()
+    with lance_sql.connect(tmp_path, engine=engine) as session:
+        for connection in (plain, session):
+            connection.sql(f"CREATE TABLE t {columns}")
+        for statement in statements:
+            expected = plain.execute(statement).fetchall()
+            assert session.sql(statement).fetchall() == expected

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import weakref
 from collections import ChainMap, Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -31,6 +32,7 @@ from lance_sql.engines.duckdb.table import DuckDBTable, register_data, source
 from lance_sql.engines.interrupt import Interruptible
 from lance_sql.engines.statement_run import Runs, StatementRun
 from lance_sql.engines.table_session import TableSession
+from lance_sql.pushdown.settings import NO_PUSHDOWNS
 from lance_sql.types.exact import exact_columns
 
 if TYPE_CHECKING:
@@ -70,7 +72,8 @@ class DuckDBEngine(TableSession[DuckDBTable]):
         #: names to unregister at the end of the transaction
         self._left: list[str] = []
         #: what its plans request from tables, and the row counts that they expect
-        self._planning = Planning(lambda: self.pushdowns)
+        this = weakref.ref(self)  # DuckDB holds registered tables, in which nothing finds cycles
+        self._planning = Planning(lambda: NO_PUSHDOWNS if (engine := this()) is None else engine.pushdowns)
         self._runs = Runs()
         self._changes = changes or Changes(own=connection is None)
         self._settings = Settings(self._opened, self._changes)
