@@ -237,7 +237,7 @@ class Connection:
             return result
         if not isinstance(rows, QueryResult):
             return self._result(Finished(rows, self._engine.kinds(rows)), statement, params)
-        result = self._result(rows.finished(), statement, params)  # RETURNING, which DuckDB computes
+        result = self._result(rows._finished(), statement, params)  # RETURNING, which DuckDB computes
         result.is_checked = True
         return result
 

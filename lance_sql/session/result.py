@@ -94,7 +94,7 @@ class QueryResult:
         assert self._rows is not None
         return self._rows
 
-    def finished(self) -> Finished:
+    def _finished(self) -> Finished:
         """The rows as the query of another result."""
         return Finished(self._exact(), self._kinds)
 
