@@ -213,14 +213,13 @@ def _moment(value: pa.Scalar) -> Any:
         pass
     if value.value in (_INFINITY, -_INFINITY):
         return datetime.datetime.max if value.value > 0 else datetime.datetime.min
+    zone = str(value.type.tz).replace("'", "''")
     with scratch() as connection:
-        local, seconds = connection.execute(
-            "SELECT CAST(w AS VARCHAR), (epoch_us(w) - epoch_us(u)) // 1_000_000 FROM ("
-            "SELECT timezone(?, v) AS w, timezone('UTC', v) AS u FROM (SELECT make_timestamptz(?) AS v))",
-            [value.type.tz, value.value],
-        ).fetchall()[0]
-    hours, minutes = divmod(abs(seconds) // 60, 60)
-    return f"{local}{'-' if seconds < 0 else '+'}{hours:02}" + (f":{minutes:02}" if minutes else "")
+        connection.execute(f"SET SESSION TimeZone = '{zone}'")
+        ((text,),) = connection.execute(
+            "SELECT CAST(make_timestamptz(?) AS VARCHAR)", [value.value]
+        ).fetchall()
+    return text
 
 
 #: Microseconds of a day: for Arrow, 24:00 is midnight.
