@@ -32,6 +32,7 @@ from lance_engine.errors import (
 
 from lance_sql.api import connect as open_session
 from lance_sql.errors import SqlError, TableNotFoundError
+from lance_sql.text.kinds import Does
 from lance_sql.text.script import split
 
 if TYPE_CHECKING:
@@ -142,8 +143,6 @@ DATETIME: Final = _TypeObject(at.is_temporal)
 ROWID: Final = _TypeObject(at.is_uint64)
 
 #: First keywords of statements that begin a transaction, and of those that return a count.
-_CHANGES: Final = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE", "TRUNCATE"})
-_TRANSACTIONS: Final = frozenset({"BEGIN", "START", "COMMIT", "END", "ROLLBACK", "ABORT"})
 
 
 def connect(
@@ -305,14 +304,13 @@ class Cursor:
     def _run(self, statement: Any, parameters: Any) -> None:
         session = self.connection.session
         tokens = statement.tokens
-        first = tokens[0].upper if tokens else ""
-        changes = first in _CHANGES or (first == "WITH" and any(token.upper in _CHANGES for token in tokens))
+        changes = bool(statement.does & Does.ROWS)
         if changes and not self.connection.autocommit and not session.in_transaction:
             session.begin()
         text, given = _bound(statement, parameters)
         result = session.sql(text, given)
         self._result, self._rowcount = None, -1
-        if first in _TRANSACTIONS:
+        if statement.does & Does.TRANSACTION:
             return
         rows = result.arrow()
         if changes and rows.schema.names == ["Count"] and not any(t.upper == "RETURNING" for t in tokens):

@@ -13,6 +13,7 @@ from lance_engine.recent import Recent
 from lance_sql.pushdown.settings import Pushdowns
 from lance_sql.syntax import tree
 from lance_sql.syntax.scopes import BoundQuery, Names
+from lance_sql.text.kinds import Does
 from lance_sql.text.statement import Statement
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: First words of queries.
-_QUERIES: Final = frozenset({"(", "FROM", "SELECT", "WITH"})
 #: Number of plans of a session, how long the text of one may be, and what it takes for each character.
 _KEPT_PLANS: Final = 64
 _LONGEST_KEPT: Final = 8192
@@ -94,8 +93,9 @@ class StatementPlan:
     @cached_property
     def words(self) -> frozenset[str]:
         """The words of the statement in upper case, keywords among them; none if it is not a query."""
-        words = [token.upper for token in self.statement.tokens]
-        return frozenset(words) if words and words[0] in _QUERIES else frozenset()
+        if not self.statement.does & Does.QUERY:
+            return frozenset()
+        return frozenset(token.upper for token in self.statement.tokens)
 
     def query(self, names: Names) -> BoundQuery | None:
         """The statement with its names bound; None if it is not certain what they mean.

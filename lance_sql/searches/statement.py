@@ -19,7 +19,8 @@ from lance_sql.engines.base import Parameters
 from lance_sql.searches import lateral
 from lance_sql.searches.mentions import mentions_distance, mentions_parts
 from lance_sql.searches.parameters import SearchParameters
-from lance_sql.text.query_start import is_only_explained, runs_when_asked
+from lance_sql.text.kinds import Does
+from lance_sql.text.query_start import is_only_explained
 from lance_sql.text.reference import Reference
 from lance_sql.text.searches import HYBRID_SEARCH, VECTOR_SEARCH, Expression, SearchCall, search_calls
 from lance_sql.text.statement import Statement, is_alias
@@ -79,7 +80,7 @@ class Searches:
         #: whether the engine only explains the statement
         self.is_explained = is_only_explained(statement)
         #: whether the engine may run the statement immediately
-        self.runs_at_once = not self.is_explained and not runs_when_asked(statement)
+        self.runs_at_once = not self.is_explained and not statement.does & Does.QUERY
         self._pending: list[Callable[[], object]] = []
         # The computed column that orders the result of the only search, if there is one.
         self._order: str | None = None

@@ -14,6 +14,7 @@ from collections import deque
 from typing import Final
 
 from lance_sql.session.connection import Connection
+from lance_sql.text.kinds import Does
 from lance_sql.text.once import once_per_statement
 from lance_sql.text.statement import Statement
 
@@ -22,15 +23,8 @@ _MOST: Final = 4
 #: Datasets that a session opens before another takes its place, so that what it holds is bounded.
 _MOST_DATASETS: Final = 16
 
-_FIRST_WORDS: Final = frozenset({"select", "from", "with"})
-#: Words of statements that change the session or look at it, wherever they are; some are merely suspected.
-_OTHER_WORDS: Final = frozenset(
-    {
-        "alter", "attach", "begin", "call", "copy", "create", "delete", "drop", "execute", "insert",
-        "install", "into", "load", "merge", "pivot", "prepare", "pragma", "set", "setseed", "show",
-        "unpivot", "update", "use",
-    }
-)  # fmt: skip
+#: Words of queries that change the session or look at it, wherever they are; some are merely suspected.
+_OTHER_WORDS: Final = frozenset({"describe", "into", "pivot", "setseed", "show", "unpivot"})
 _CATALOGS: Final = ("duckdb_", "information_schema", "pg_", "pragma_", "sqlite_")
 
 _kept: deque[Connection] = deque(maxlen=_MOST)
@@ -41,8 +35,7 @@ def leaves_nothing(statement: Statement) -> bool:
     """Whether `statement` plainly neither changes a session nor shows what it contains."""
     words = [token.value.lower() for token in statement.tokens if token.kind in ("word", "quoted")]
     return (
-        bool(words)
-        and words[0] in _FIRST_WORDS
+        bool(statement.does & Does.QUERY)
         and _OTHER_WORDS.isdisjoint(words)
         and not any(word.startswith(_CATALOGS) for word in words)
     )

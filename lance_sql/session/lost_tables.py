@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from lance_sql.errors import SqlError
+from lance_sql.text.kinds import Does, changed_name
 
 if TYPE_CHECKING:
     from lance_sql.session.connection import Connection
     from lance_sql.text.statement import Statement
 
-_CHANGES: Final = frozenset({"ALTER", "CREATE", "DELETE", "INSERT", "MERGE", "UPDATE"})
-_BEFORE_NAME: Final = frozenset(
-    {"EXISTS", "FROM", "IF", "IGNORE", "INTO", "NOT", "OR", "RECURSIVE", "REPLACE", "TABLE", "TEMP"}
-    | {"TEMPORARY", "VIEW"}
-)
-
 
 def refuse_lost(session: Connection, last: Statement, remedy: str) -> None:
     """SqlError if the last statement of `session` made or changed a table or view that ends with it."""
     tokens = last.tokens
-    if not tokens or tokens[0].upper not in _CHANGES:
+    place = changed_name(tokens)
+    if not last.does & Does.CHANGES or place == len(tokens):
         return
-    place = next((n for n, token in enumerate(tokens) if token.upper not in _CHANGES | _BEFORE_NAME), 0)
     names = session.catalog.attached.engine_names()
     kind = names.kind(tokens[place].value)
     is_qualified = [token.text for token in tokens[place + 1 : place + 2]] == ["."]

@@ -12,7 +12,7 @@ from lance_sql.pushdown.filters import require, with_conditions
 from lance_sql.pushdown.planning import PushdownPlanner
 from lance_sql.session.metrics import final_metrics
 from lance_sql.session.searching import PreparedQuery
-from lance_sql.text.query_start import runs_when_asked
+from lance_sql.text.kinds import Does
 
 if TYPE_CHECKING:
     from lance_sql.catalog.binding import Binding, Bound
@@ -64,7 +64,7 @@ class Planner:
             self._prepared.ran(searches.statement)
             self._catalog.ran(searches.statement)
             query, released = self._pushdowns.query(asked)
-            if self._engine.pushdowns.verify and runs_when_asked(searches.statement):
+            if self._engine.pushdowns.verify and searches.statement.does & Does.QUERY:
                 from lance_sql.pushdown.verified_query import VerifiedQuery
 
                 query = VerifiedQuery(query, asked)

@@ -14,14 +14,11 @@ from lance_sql.session import kept
 from lance_sql.session.connection import Connection
 from lance_sql.session.lost_tables import refuse_lost
 from lance_sql.session.result import QueryResult
+from lance_sql.text.kinds import Does, changed_name, contains_change
 from lance_sql.text.statement import Statement
 
 #: How to keep a table.
 _KEPT = "Use lance_sql.connect(), or write the path of a dataset: CREATE TABLE 'name.lance' AS ..."
-
-#: First keywords of read-only statements, unless one of the others follows.
-_READS = {"select", "from", "with", "table", "describe", "summarize", "explain", "pivot", "unpivot"}
-_CHANGES = {"insert", "update", "delete", "merge"}
 
 
 def execute(session: Connection, statement: Statement, params: Parameters, frame: FrameType) -> QueryResult:
@@ -50,10 +47,8 @@ def execute(session: Connection, statement: Statement, params: Parameters, frame
 def _changed_name(statement: Statement) -> str | None:
     """The name after INSERT INTO, UPDATE, DELETE FROM or MERGE INTO."""
     tokens = statement.tokens
-    if not tokens or tokens[0].upper.lower() not in _CHANGES:
-        return None
-    place = 1 if tokens[0].upper == "UPDATE" else 2
-    return tokens[place].value if place < len(tokens) else None
+    place = changed_name(tokens)
+    return tokens[place].value if statement.does & Does.ROWS and place < len(tokens) else None
 
 
 def execute_last(
@@ -79,8 +74,7 @@ def execute_apart(statement: Statement, params: Parameters, frame: FrameType) ->
 
 
 def _only_reads(statement: Statement) -> bool:
-    words = [token.value.lower() for token in statement.tokens if token.kind == "word"]
-    return bool(words) and words[0] in _READS and _CHANGES.isdisjoint(words)
+    return bool(statement.does & Does.READS) and not contains_change(statement.tokens)
 
 
 def _read_only(value: Any, name: str) -> Any:

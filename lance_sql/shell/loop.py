@@ -23,6 +23,7 @@ from lance_sql.display.errors import show_error
 from lance_sql.display.tables import text_table
 from lance_sql.shell.commands import COMMANDS, as_command, run_command
 from lance_sql.shell.completion import SqlCompleter
+from lance_sql.text.kinds import KINDS
 from lance_sql.text.script import split
 from lance_sql.text.tokens import Token, tokenize
 
@@ -31,16 +32,6 @@ if TYPE_CHECKING:
 
     from lance_sql.session.connection import Connection
 
-
-#: First words of the statements of DuckDB, DataFusion, and our own.
-_FIRST_WORDS = {
-    "ABORT", "ALTER", "ANALYZE", "ATTACH", "BEGIN", "CALL", "CHECKPOINT", "COMMENT", "COMMIT",
-    "COPY", "CREATE", "DEALLOCATE", "DELETE", "DESC", "DESCRIBE", "DETACH", "DROP", "EXECUTE",
-    "EXPLAIN", "EXPORT", "FORCE", "FROM", "GRANT", "IMPORT", "INSERT", "INSTALL", "LOAD", "MERGE",
-    "OPTIMIZE", "PIVOT", "PRAGMA", "PREPARE", "REPLACE", "RESET", "RESTORE", "REVOKE", "ROLLBACK",
-    "SELECT", "SET", "SHOW", "START", "SUMMARIZE", "TABLE", "TRUNCATE", "UNPIVOT", "UPDATE", "USE",
-    "VACUUM", "VALUES", "WITH",
-}  # fmt: skip
 
 #: Colors of the terminal's own palette, which are legible on dark and light backgrounds.
 _COLOURS = {
@@ -161,7 +152,7 @@ def is_complete(text: str) -> bool:
 
 def _may_begin(token: Token) -> bool:
     """Whether a statement may begin with `token`."""
-    return token.upper in _FIRST_WORDS or token.text in ("(", ";")
+    return token.upper in KINDS or token.text == ";"
 
 
 def _keys() -> KeyBindings:

@@ -21,20 +21,11 @@ from lance_sql.statements.refusals import (
 from lance_sql.statements.session import Rows, Session
 from lance_sql.statements.settings import change_setting
 from lance_sql.syntax.tree import quiet
+from lance_sql.text.kinds import Does
 from lance_sql.text.literals import literal_edits, parameter_edits
 from lance_sql.text.shown import shown
 from lance_sql.text.statement import Statement
 from lance_sql.text.tokens import Token, closing
-
-#: First words of statements that may do more with a dataset than read it.
-_OURS = {
-    "ALTER", "ANALYZE", "ATTACH", "CALL", "COMMENT", "COPY", "CREATE", "DELETE", "DESC", "DESCRIBE", "DETACH",
-    "DROP", "EXPLAIN", "EXPORT", "IMPORT", "INSERT", "MERGE", "OPTIMIZE", "PRAGMA", "PREPARE", "RESET", "SET",
-    "SHOW", "SUMMARIZE", "TRUNCATE", "UPDATE", "USE", "VACUUM", "WITH",
-}  # fmt: skip
-_REFUSED_OR_OF_THE_ENGINE = {"ANALYZE", "EXPLAIN", "EXPORT", "IMPORT", "PREPARE"}
-_NEVER_PARSED = {"ATTACH", "DESC", "DESCRIBE", "DETACH", "PRAGMA", "SHOW", "USE"}
-_CHANGES = {"INSERT", "UPDATE", "DELETE", "MERGE"}
 
 
 def answer(session: Session, statement: Statement, params: Parameters) -> pa.Table | Rows | None:
@@ -44,22 +35,19 @@ def answer(session: Session, statement: Statement, params: Parameters) -> pa.Tab
     """
     tokens = statement.tokens
     first = tokens[0].upper if tokens else ""
-    if first in transactions.FIRST_WORDS:
+    does = statement.does
+    if does & Does.TRANSACTION:
         return transactions.transaction(session, tokens)
     if first == "SELECT" and not session.capabilities.computes_statements:
         refuse_select_into(tokens)
-    if first not in _OURS or (first == "WITH" and not any(token.upper in _CHANGES for token in tokens)):
+    if not does & Does.OURS:
         return None
     refuse_by_words(session, tokens)
-    if first in _REFUSED_OR_OF_THE_ENGINE:
-        return None
     if first in ("SET", "RESET"):
         return done() if change_setting(session, tokens) else namespaces.default_setting(session, statement)
     own = _own(session, first, statement)
-    if own is not None:
+    if own is not None or not does & Does.PARSED:
         return own
-    if first in _NEVER_PARSED:
-        return None
     with session.catalog.changing():
         return _parsed(session, statement, params)
 

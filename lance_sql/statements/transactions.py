@@ -11,9 +11,6 @@ from lance_sql.statements.outcome import done
 from lance_sql.statements.session import Session
 from lance_sql.text.tokens import Token
 
-#: First words of the statements.
-FIRST_WORDS = frozenset({"ABORT", "BEGIN", "COMMIT", "END", "ROLLBACK", "START"})
-
 
 def transaction(session: Session, tokens: Sequence[Token]) -> pa.Table:
     """``BEGIN [TRANSACTION]``, ``START TRANSACTION``, ``COMMIT``, ``END``, ``ROLLBACK`` and ``ABORT``."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from lance_sql.text.kinds import KINDS, Does
 from lance_sql.text.once import once_per_statement
 from lance_sql.text.statement import Statement
 
@@ -23,6 +24,7 @@ def explained_query(statement: Statement) -> Explained | None:
         return None
     analyze = words[1:2] == ["ANALYZE"]
     first = 2 if analyze else 1
-    if words[first : first + 1] not in (["SELECT"], ["WITH"], ["FROM"]):
+    following = words[first : first + 1]
+    if following in ([], ["("]) or not KINDS.get(following[0], Does.OTHER) & Does.QUERY:
         return None
     return Explained(Statement(statement.original[statement.tokens[first].start :]), analyze)

@@ -1,4 +1,4 @@
-"""Statements that run later or not at all, and the position of the query in them."""
+"""Statements that are only explained, and the position of the query in them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from lance_sql.text.tokens import Token, closing
 
 _WORDS: Final = frozenset({"ANALYZE", "DESC", "DESCRIBE", "EXPLAIN", "SUMMARIZE", "VERBOSE"})
 _OPTIONS: Final = frozenset({"ANALYZE", "FORMAT", "VERBOSE"})
-_QUERIES: Final = frozenset({"(", "FROM", "SELECT", "TABLE", "VALUES"})
-_CHANGES: Final = frozenset({"DELETE", "INSERT", "MERGE", "UPDATE"})
 
 
 def query_position(tokens: list[Token]) -> int:
@@ -39,13 +37,3 @@ def is_only_explained(statement: Statement) -> bool:
     tokens = statement.tokens
     before = [token.upper for token in tokens[: query_position(tokens)]]
     return before[:1] == ["EXPLAIN"] and "ANALYZE" not in before
-
-
-@once_per_statement
-def runs_when_asked(statement: Statement) -> bool:
-    """Whether an engine may run the statement when its rows are read: it is a query."""
-    tokens = statement.tokens
-    words = [token.upper or token.text for token in tokens]
-    if words[:1] == ["WITH"]:
-        return not _CHANGES & {*words}
-    return bool(words) and (words[0] in _QUERIES or tokens[0].text in _QUERIES)

@@ -20,10 +20,10 @@ from lance_engine.scan.system import SYSTEM_FIELDS
 from lance_engine.spelling import nearest
 
 from lance_sql.text.from_first import without_select
+from lance_sql.text.kinds import NAMED_TABLE, Does, kind_of
 from lance_sql.text.metadata_tables import METADATA_TABLES
 from lance_sql.text.reference import NEWEST, Reference, VersionChoice, moment, reference_name
 from lance_sql.text.tokens import (
-    NAMED_TABLE,
     Token,
     arguments,
     closing,
@@ -80,6 +80,11 @@ class Statement:
     def tokens(self) -> list[Token]:
         """The tokens of the text."""
         return tokenize(self.original)
+
+    @cached_property
+    def does(self) -> Does:
+        """What it may do."""
+        return kind_of(self.tokens)
 
     @cached_property
     def _names(self) -> _Names:

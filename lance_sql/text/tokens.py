@@ -6,6 +6,8 @@ import re
 
 from lance_engine.records import record
 
+from lance_sql.text.kinds import NAMED_TABLE
+
 #: Constants of a list after IN: one token each would take longer than the statement.
 _CONSTANT = r"(?:-?\d[\w.]*+|'(?:[^']|'')*+')"
 _BEHIND_IN = r"(?:(?<=[iI][nN]\()|(?<=[iI][nN]\ \())"
@@ -147,9 +149,6 @@ def _begins_query(tokens: list[Token], position: int) -> bool:
         and following[0].kind in ("word", "quoted", "string")
     )
 
-
-#: Keywords that start a statement, and are followed by a table without an alias.
-NAMED_TABLE = {"COPY", "DESC", "DESCRIBE", "PIVOT", "SUMMARIZE", "TABLE", "UNPIVOT"}
 
 #: Keywords between FROM or JOIN and the table.
 _TABLE_PREFIXES = {"LATERAL", "ONLY", "TABLE"}

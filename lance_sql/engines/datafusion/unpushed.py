@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from datafusion import SessionContext
 
 from lance_sql.engines.errors import NULL_OPERAND
+from lance_sql.text.kinds import Does, kind_of
 from lance_sql.text.tokens import tokenize
 
 if TYPE_CHECKING:
@@ -69,9 +70,10 @@ def planning_again(context: SessionContext) -> Callable[..., Any]:
 
 def _may_combine_null(text: str, params: Mapping[str, Any] | None) -> bool:
     """Whether a query has a NULL that may become part of a condition; a cheap test."""
-    words = [token.upper for token in tokenize(text) if token.kind == "word"]
-    if words[:1] not in (["SELECT"], ["WITH"]):
+    tokens = tokenize(text)
+    if not kind_of(tokens) & Does.QUERY:
         return False
+    words = [token.upper for token in tokens if token.kind == "word"]
     return any(value is None for value in (params or {}).values()) or any(
         word == "NULL" and before not in ("IS", "NOT") for before, word in itertools.pairwise(words)
     )

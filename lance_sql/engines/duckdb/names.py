@@ -31,6 +31,7 @@ from lance_sql.engines.duckdb.table import register, register_data
 from lance_sql.engines.errors import missing_table
 from lance_sql.searches.installed import InstalledSearches, explained_rows
 from lance_sql.text.definitions import qualified
+from lance_sql.text.kinds import KINDS, Does
 from lance_sql.text.shown import ALL_TABLES, shown, shown_within, with_shown
 from lance_sql.text.statement import Statement
 
@@ -45,9 +46,6 @@ _PARAMETERS = {"sql": "params", "query": "params", "from_query": "params", "exec
 
 #: The columns of a plan.
 _PLAN = ("explain_key", "explain_value")
-
-#: Statements that may drop registered names: DROP VIEW, and the end of a transaction.
-_FORGETTING = {"ABORT", "COMMIT", "DROP", "END", "ROLLBACK"}
 
 
 class _Installed(NamedTuple):
@@ -246,8 +244,13 @@ def _call(
             return found
         return _method(explained_rows(found.fetchall(), explained, _PLAN))
     finally:
-        if any(token.upper in _FORGETTING for token in statement.tokens):
+        if any(_may_drop(token.upper) for token in statement.tokens):
             _binding.unsettle()
+
+
+def _may_drop(word: str) -> bool:
+    """Whether statements with this word may drop registered names: DROP VIEW, the end of a transaction."""
+    return word == "DROP" or Does.TRANSACTION in KINDS.get(word, Does.OTHER)
 
 
 def _run(

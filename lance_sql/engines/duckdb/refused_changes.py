@@ -5,21 +5,12 @@ To DuckDB, a dataset is a view: it would rename the view, or create a table that
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 
 from lance_engine.errors import UnsupportedFeatureError
 
+from lance_sql.text.kinds import Does, changed_name, kind_of
 from lance_sql.text.tokens import Token
-
-#: The tokens between the first word of a statement and the affected name.
-_BEFORE_NAME = frozenset(
-    {"OR", "REPLACE", "IGNORE", "TEMP", "TEMPORARY", "UNLOGGED", "TABLE", "VIEW", "IF", "NOT", "EXISTS"}
-    | {"INTO", "FROM", "ON", "COLUMN"}
-)
-_CHANGES = frozenset(
-    {"ALTER", "COMMENT", "CREATE", "DELETE", "DROP", "INSERT", "MERGE", "TRUNCATE", "UPDATE"}
-)
 
 
 def refuse_changes(tokens: Sequence[Token], datasets: Callable[[], Sequence[str]]) -> None:
@@ -32,16 +23,15 @@ def refuse_changes(tokens: Sequence[Token], datasets: Callable[[], Sequence[str]
 
 
 def _refuse_change(tokens: Sequence[Token], datasets: Callable[[], Sequence[str]]) -> None:
-    first = tokens[0].upper if tokens else ""
-    if first not in _CHANGES:
+    if not kind_of(tokens) & Does.CHANGES:
         return
-    before = list(itertools.takewhile(_stands_before_name, tokens[1:]))
-    words = {token.upper for token in before}
+    first, place = tokens[0].upper, changed_name(tokens)
+    words = {token.upper for token in tokens[1:place]}
     if words.isdisjoint({"TABLE", "VIEW"}) and first in ("ALTER", "CREATE", "DROP"):
         return
     if first == "DROP" and "VIEW" in words:  # the next statement registers again what DuckDB drops
         return
-    named = tokens[len(before) + 1 :][:2]
+    named = tokens[place : place + 2]
     if not named or (named[-1].text == "." and "COLUMN" not in words):
         return
     name = named[0]
@@ -50,7 +40,3 @@ def _refuse_change(tokens: Sequence[Token], datasets: Callable[[], Sequence[str]
             f"{first} on {name.value}, which is a dataset: this connection only reads datasets",
             remedy="Use a session around the connection: lance_sql.connect(directory, duckdb=connection)",
         )
-
-
-def _stands_before_name(token: Token) -> bool:
-    return token.kind == "word" and token.upper in _BEFORE_NAME

@@ -11,28 +11,21 @@ from typing import Any, Final, TypeVar
 import duckdb
 
 from lance_sql.catalog.access import UNRESTRICTED, Restrictions
+from lance_sql.text.kinds import KINDS, Does
 
 T = TypeVar("T")
 
 #: The method itself: `install` replaces it.
 _CURSOR: Final = duckdb.DuckDBPyConnection.cursor
 
-#: Statements that change neither settings nor functions.
-_HARMLESS: Final = re.compile(
-    r"(?:\s|\(|--[^\n]*\n)*"
-    r"(?:(?:delete|describe|from|insert|select|show|summarize|table|update|values|with)"
-    r"|(?:create(?:\s+or\s+replace)?(?:\s+temp(?:orary)?)?|drop)\s+(?:table|view))\b",
+#: Where a statement begins, perhaps behind EXPLAIN.
+_BEGIN: Final = re.compile(
+    r"(?:\s|--[^\n]*\n|\((?:analyze|format)\b[^)]*\)|\(|(?:explain|analyze)\b)*(?P<word>[a-z]*)",
     re.IGNORECASE,
 )
-#: Others that change something when they are planned, not when their result is read.
-_AT_ONCE: Final = re.compile(
-    r"\s*(?:alter|attach|begin|comment|commit|create|detach|drop|reset|rollback|set|use)\b", re.IGNORECASE
-)
-
-#: Statements that create, rename and drop no tables or views, and choose no other default schema.
-_NAMES_NOTHING: Final = re.compile(
-    r"(?:\s|\(|--[^\n]*\n)*(?:delete|describe|explain|from|insert|select|show|summarize|update|values|with)\b",
-    re.IGNORECASE,
+#: Statements on objects that are neither settings nor functions.
+_ON_TABLE: Final = re.compile(
+    r"\s*(?:create(?:\s+or\s+replace)?(?:\s+temp(?:orary)?)?|drop)\s+(?:table|view)\b", re.IGNORECASE
 )
 
 #: Functions and operators of which sessions make something else than calls, if nobody replaced them.
@@ -68,17 +61,21 @@ class Changes:
     @contextmanager
     def during(self, text: str) -> Iterator[None]:
         """The statement `text` runs in this block."""
-        if _NAMES_NOTHING.match(text) is not None and ";" not in text:
-            yield
+        begin = _BEGIN.match(text)
+        assert begin is not None  # it also matches nothing
+        does = KINDS.get(begin["word"].upper(), Does.OTHER)
+        keeps_all = does & (Does.READS | Does.ROWS)
+        if keeps_all and ";" not in text:
+            yield  # no tables and views are created, renamed or dropped, and no other schema is the default
             return
         self.of_names += 1
-        if _HARMLESS.match(text) is not None:
+        if keeps_all or _ON_TABLE.match(text, begin.start("word")):
             try:
                 yield
             finally:
                 self.of_names += 1  # others may have looked while it ran
             return
-        if _AT_ONCE.match(text) is None:
+        if not does & (Does.OBJECTS | Does.SESSION | Does.TRANSACTION):
             self.state = None  # it may only run when its result is read
         self._count()
         try:
