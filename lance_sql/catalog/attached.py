@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from lance_sql.catalog.engine_names import NO_NAMES, FindNames
@@ -43,9 +43,13 @@ class Attached:
         """The default namespace and schema; None if only the engine resolves names without dots."""
         return None if self._current is None or self.engine_names().is_elsewhere else self._current
 
-    def copy(self, engine_names: FindNames) -> Attached:
+    def copy(self, engine_names: FindNames, may_list: Callable[[str], bool]) -> Attached:
         """A copy for a cursor of the engine, which starts in the engine's first schema."""
-        copied = Attached(self._namespaces, engine_names)
+        namespaces = {
+            name: one.within(may_list) if isinstance(one, DirectoryNamespace) else one
+            for name, one in self._namespaces.items()
+        }
+        copied = Attached(namespaces, engine_names)
         copied._current = self._current or copied._first
         return copied
 

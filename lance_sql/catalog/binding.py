@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from lance_engine.dataset import DatasetVersion
-from lance_engine.errors import DatasetNotFoundError, VersionNotFoundError
+from lance_engine.errors import DatasetNotFoundError, ExternalAccessError, VersionNotFoundError
 from lance_engine.records import record
 
 from lance_sql.catalog.catalog import Catalog
@@ -182,9 +182,9 @@ class Binding:
             if name not in found:
                 try:
                     dataset = self.catalog.open(reference)
-                except (DatasetNotFoundError, VersionNotFoundError):
+                except (DatasetNotFoundError, VersionNotFoundError, ExternalAccessError):
                     dataset = None
-                if dataset is None:  # deleted meanwhile: views of it are errors until it is created again
+                if dataset is None:  # deleted or out of reach meanwhile: only views of it are errors
                     self._unregister(name)
                 else:
                     self._register(reference, dataset, system_columns)

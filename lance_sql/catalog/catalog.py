@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from lance_engine.errors import DatasetNotFoundError, VersionNotFoundError
+from lance_engine.errors import DatasetNotFoundError, ExternalAccessError, VersionNotFoundError
 from lance_engine.operations.retry import latest
 from lance_engine.table.refs import root_store
 from lance_engine.table.seen_version import SeenFolder, SeenVersion
@@ -17,14 +17,21 @@ from lance_sql.catalog.access import UNRESTRICTED, Restrictions, require_access,
 from lance_sql.catalog.attached import SESSION, Attached, Listed
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.catalog.engine_names import NO_NAMES, FindNames
-from lance_sql.catalog.namespaces import MAIN, DirectoryNamespace, Namespace, Place, is_remote, join, named
+from lance_sql.catalog.namespaces import (
+    MAIN,
+    SUFFIX,
+    DirectoryNamespace,
+    Namespace,
+    Place,
+    is_remote,
+    join,
+    named,
+)
 from lance_sql.catalog.secrets import Secret, matching
 from lance_sql.catalog.transaction import Matches, Transaction
 from lance_sql.errors import SqlError
 from lance_sql.text.reference import NEWEST, Reference, VersionChoice, split_suffix
 from lance_sql.text.statement import Statement
-
-_SUFFIX = ".lance"
 
 
 class _Opened(NamedTuple):
@@ -96,7 +103,9 @@ class Catalog:
         #: the open transaction; names resolve to datasets as it sees them
         self.transaction: Transaction | None = None
         session: dict[str, Namespace] = (
-            {} if directory is None else {SESSION: DirectoryNamespace(directory, storage_options)}
+            {}
+            if directory is None
+            else {SESSION: DirectoryNamespace(directory, storage_options, self.may_list)}
         )
         #: directories and services whose tables have dotted names
         self.attached = Attached(session, engine_names)
@@ -113,7 +122,7 @@ class Catalog:
         copied._registered = dict(self._registered)
         copied._others = set(self._others)
         copied._opened = dict(self._opened)
-        copied.attached = self.attached.copy(engine_names)
+        copied.attached = self.attached.copy(engine_names, copied.may_list)
         copied._options = dict(self._options)
         copied.secrets = dict(self.secrets)
         return copied
@@ -219,6 +228,18 @@ class Catalog:
             return self._options_of(location)
         require_access(location, restrictions, self._known_locations())
         return restricted_options(self._options_of(location))
+
+    def options_within(self, folder: str) -> Mapping[str, Any] | None:
+        """As `options_of`, for what is in a folder: a path in allowed_paths allows nothing below it."""
+        return self.options_of(join(folder, f"*{SUFFIX}"))
+
+    def may_list(self, folder: str) -> bool:
+        """Whether statements may name what is in a folder."""
+        try:
+            self.options_within(folder)
+        except ExternalAccessError:
+            return False
+        return True
 
     def _known_locations(self) -> Iterator[str]:
         """The directories and datasets that became part of the session before it was restricted."""
@@ -429,6 +450,6 @@ def _is_other_word(reference: Reference, registered: _Names, tables: _Tables | N
 def _is_dataset_path(location: str, certain: bool) -> bool:
     # A path may end with the parameters of a manifest store.
     location = location.partition("?")[0].rstrip("/")
-    if location.endswith(_SUFFIX):
+    if location.endswith(SUFFIX):
         return True
     return certain and os.path.isdir(os.path.join(location, "_versions"))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
 from lance_engine.errors import DatasetNotFoundError, InvalidArgumentError, LanceError
 from lance_engine.io import open_store
+from lance_engine.io.local_files import local_error
 from lance_engine.table.seen_version import Identity, identity, settled
 
 #: The schema of table names without a schema.
@@ -65,11 +67,20 @@ class _Listed(NamedTuple):
 
 
 class DirectoryNamespace:
-    """A directory or a prefix of a bucket: ``t.lance`` in it is ``main.t``, ``s/t.lance`` is ``s.t``."""
+    """A directory or a prefix of a bucket: ``t.lance`` in it is ``main.t``, ``s/t.lance`` is ``s.t``.
 
-    def __init__(self, directory: str, storage_options: Mapping[str, Any] | None = None) -> None:
+    A schema that is a symbolic link exists only if the session `may_list` the folder that it leads to.
+    """
+
+    def __init__(
+        self,
+        directory: str,
+        storage_options: Mapping[str, Any] | None = None,
+        may_list: Callable[[str], bool] = lambda folder: True,
+    ) -> None:
         self.source = directory
         self._options = storage_options
+        self._may_list = may_list
         #: by folder
         self._listed: dict[str, _Listed] = {}
         if not is_remote(directory) and not os.path.isdir(directory):
@@ -85,10 +96,22 @@ class DirectoryNamespace:
                 remedy=f"Pass the directory that contains it, or use its path in SQL: FROM '{directory}'",
             )
 
+    def within(self, may_list: Callable[[str], bool]) -> DirectoryNamespace:
+        """The same directory for another session."""
+        copied = copy.copy(self)
+        copied._may_list = may_list
+        return copied
+
     def schemas(self) -> list[str]:
-        others = [
-            name for name in self._entries(self.source) if not name.endswith(SUFFIX) and name[0] not in "._"
-        ]
+        names = self._entries(self.source)
+        others = [name for name in names if not name.endswith(SUFFIX) and name[0] not in "._"]
+        if not is_remote(self.source) and self.source not in self._listed:  # there are links
+            folders = {name: self._folder(name) for name in others}
+            others = [
+                name
+                for name, folder in folders.items()
+                if not os.path.islink(folder) or self._may_list(folder)
+            ]
         return [MAIN, *others]
 
     def tables(self, schema: str) -> list[str]:
@@ -114,11 +137,18 @@ class DirectoryNamespace:
         if is_remote(folder):
             open_store(folder, self._options).put(_MARKER, b"")
         else:
-            os.makedirs(folder)
+            try:
+                os.makedirs(folder)
+            except OSError as error:
+                raise local_error(error, folder, writing=True) from error
 
     def drop_schema(self, schema: str) -> None:
         folder = self._folder(_plain(schema))
         remote = is_remote(folder)
+        if not remote and os.path.islink(folder):
+            raise LanceError(
+                "The folder of the schema is a symbolic link", path=folder, remedy="Remove the link instead"
+            )
         held = self._entries(folder) if remote else sorted(os.listdir(folder))
         others = [name for name in held if not (remote and name == _MARKER)]
         if others:
@@ -130,7 +160,10 @@ class DirectoryNamespace:
         if remote:
             open_store(folder, self._options).delete(_MARKER)
         else:
-            os.rmdir(folder)
+            try:
+                os.rmdir(folder)
+            except OSError as error:
+                raise local_error(error, folder, writing=True) from error
 
     def _folder(self, schema: str) -> str:
         return self.source if schema == MAIN else join(self.source, schema)

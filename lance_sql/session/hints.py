@@ -39,7 +39,8 @@ def _suggest_tables(error: TableNotFoundError, catalog: Catalog) -> None:
     """Add the names of existing tables, and the one most similar to the missing one."""
     import glob  # only for errors
 
-    inside = sorted(glob.glob("*.lance", root_dir=error.name)) if os.path.isdir(error.name) else []
+    looks_inside = catalog.may_list(error.name) and os.path.isdir(error.name)
+    inside = sorted(glob.glob("*.lance", root_dir=error.name)) if looks_inside else []
     if inside:
         error.remedy = (
             f"It is a directory of datasets: {', '.join(inside[:10])}. Pass it to lance_sql.connect() or "
@@ -54,7 +55,8 @@ def _suggest_tables(error: TableNotFoundError, catalog: Catalog) -> None:
             return
     if known:
         error.remedy = f"Available tables: {', '.join(known)}"
-    paths = [entry for entry in os.listdir() if entry.endswith(".lance")]
+    here = os.listdir() if catalog.may_list(os.curdir) else []
+    paths = [entry for entry in here if entry.endswith(".lance")]
     choices = {name.lower(): name for name in known} | {
         path.lower().removesuffix(".lance"): f"'{path}'" for path in paths
     }

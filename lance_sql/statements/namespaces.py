@@ -103,7 +103,8 @@ def _namespace(session: Session, place: str, options: dict[str, str]) -> Namespa
             remedy="Options of ATTACH are TYPE, IMPL and ENDPOINT; storage options are those of connect()",
         )
     expanded = place if is_remote(place) else os.path.abspath(os.path.expanduser(place))
-    return DirectoryNamespace(expanded, session.catalog.options_of(expanded))
+    catalog = session.catalog
+    return DirectoryNamespace(expanded, catalog.options_within(expanded), catalog.may_list)
 
 
 def detach(session: Session, tokens: Sequence[Token]) -> pa.Table | None:

@@ -75,6 +75,48 @@ STATEMENTS = [
     "CREATE SECRET s (TYPE s3, KEY_ID 'a', SECRET 'b')",
     "SELECT * FROM kept AT (TIMESTAMP => (SELECT content FROM read_text('{dir}/rows.csv')))",
     "SELECT * FROM '{dir}/rows.csv'",
+    "EXPORT DATABASE '{dir}/all'",
+    "ATTACH '{dir}/other.db' AS other",
+    "LOAD httpfs",
+    "SELECT * FROM read_text('{dir}/rows.csv')",
+    "SELECT * FROM glob('{dir}/*')",
+    "SELECT * FROM query_table('{out}')",
+    "INSERT INTO kept (text) SELECT content FROM read_text('{dir}/rows.csv')",
+    "UPDATE kept SET id = (SELECT min(id) FROM '{out}')",
+    "ALTER TABLE kept ADD COLUMN more BIGINT DEFAULT (SELECT min(id) FROM '{out}')",
+    "CREATE MACRO m() AS TABLE SELECT * FROM '{out}'",
+    "PREPARE p AS SELECT * FROM '{out}'",
+    "SET VARIABLE v = (SELECT min(id) FROM '{out}')",
+    "SET enable_external_access = true",
+    "SET allowed_directories = ['/']",
+    # through links in the directory of the session
+    "SELECT * FROM linked",
+    "SELECT * FROM lance.main.linked",
+    "SELECT * FROM lance.link.x",
+    "SELECT * FROM linked.versions",
+    "INSERT INTO linked (id) VALUES (2)",
+    "CREATE TABLE lance.link.new AS SELECT 1 AS id",
+    "CREATE TABLE 'link/new.lance' AS SELECT 1 AS id",
+    "COPY kept TO 'link/new.csv'",
+    "COPY kept FROM 'link/rows.csv'",
+    "ALTER TABLE linked ADD COLUMN more BIGINT",
+    "CREATE INDEX i ON linked (id) USING BTREE",
+    "CALL create_branch('linked', 'more')",
+    "OPTIMIZE linked",
+    "VACUUM linked RETAIN 0 HOURS",
+    "DROP TABLE linked",
+    "DROP TABLE lance.link.x",
+    "DROP SCHEMA lance.link",
+    "DROP SCHEMA lance.hollow",
+    "USE lance.link",
+    "SHOW TABLES FROM lance.link",
+    # names that are paths
+    'CREATE SCHEMA lance."../new"',
+    'CREATE TABLE lance.main."../out/new" AS SELECT 1 AS id',
+    'ALTER TABLE kept RENAME TO "../out/new"',
+    "SELECT * FROM kept AT (BRANCH => '../../out/x.lance')",
+    "CALL create_tag('kept', '../../out/new', 1)",
+    "SELECT * FROM '{dir}'",
 ]
 
 #: Other ways to write the location.
@@ -98,6 +140,8 @@ def places(tmp_path):
     (outside / "rows.csv").write_text("id\n7\n")
     os.symlink(outside, inside / "link")
     os.symlink(outside / "x.lance", inside / "linked.lance")
+    (tmp_path / "empty").mkdir()
+    os.symlink(tmp_path / "empty", inside / "hollow")
     return tmp_path
 
 
@@ -119,6 +163,15 @@ def sessions(places, which):
     if which == "set":
         session = lance_sql.connect(inside)
         session.sql(SET[0])
+    elif which == "allowed":
+        session = lance_sql.connect(inside)
+        session.sql(f"SET allowed_directories = ['{places}/more', '{places}/ou']")
+        session.sql(f"SET allowed_paths = ['{places}/out/x.lance/data', '{places}/out/']")
+        session.sql(SET[0])
+        session.sql("SET lock_configuration = true")
+    elif which == "disk":
+        session = lance_sql.connect(inside)
+        session.sql("SET disabled_filesystems = 'LocalFileSystem'")
     elif which == "opened":
         opened = duckdb.connect(config={"enable_external_access": False})
         session = lance_sql.connect(inside, duckdb=opened)
@@ -133,11 +186,15 @@ def sessions(places, which):
 
 REFUSED = (ExternalAccessError, lance_sql.LanceError, duckdb.Error)
 _ABOUT_ACCESS = re.compile(
-    "no access|enable_external_access|disabled by configuration|not a constant timestamp|DataFusion", re.I
+    "no access|external.access|disabled by configuration|disabled through configuration|locked"
+    "|not a constant timestamp|DataFusion|does not include|cannot contain subqueries|is a path"
+    "|has no schema|not found|No catalog or schema|cannot be the name|not a valid (?:branch|tag) name"
+    "|without slashes",
+    re.I,
 )
 
 
-@pytest.mark.parametrize("which", ["set", "opened", "installed", "duckdb", "datafusion"])
+@pytest.mark.parametrize("which", ["set", "allowed", "disk", "opened", "installed", "duckdb", "datafusion"])
 def test_every_statement_obeys_the_restrictions(places, which, monkeypatch):
     monkeypatch.chdir(places / "in")
     before = contents(places)
@@ -148,8 +205,11 @@ def test_every_statement_obeys_the_restrictions(places, which, monkeypatch):
         statement = text.format(out=out / "x.lance", new=out / "new.lance", dir=out)
         with pytest.raises(REFUSED) as caught:
             reached.append((statement, rows_of(session, statement)))
-        if which in ("set", "opened", "duckdb") and not isinstance(caught.value, ExternalAccessError):
+        if which not in ("disk", "installed", "datafusion") and not isinstance(
+            caught.value, ExternalAccessError
+        ):
             assert _ABOUT_ACCESS.search(str(caught.value)), statement
+        assert "x.lance" in statement or "x.lance" not in str(caught.value), statement
     assert not reached
     assert contents(places) == before
     assert session.sql("SELECT id FROM kept").fetchall() == [(1,)]
@@ -253,6 +313,75 @@ def test_wrong_restrictions_are_errors(places):
         pytest.raises(lance_sql.LanceError, match="its own settings"),
     ):
         lance_sql.connect(duckdb=opened, enable_external_access=False)
+
+
+@pytest.mark.parametrize("which", ["session", "installed"])
+def test_what_was_prepared_before_reads_nothing_outside(places, which):
+    """Statements and views that the engine has kept; the session itself stays usable."""
+    if which == "session":
+        session = lance_sql.connect(places / "in")
+    else:
+        session = duckdb.connect()
+        lance_sql.duckdb.install(session, places / "in")
+    before = [
+        "PREPARE p AS SELECT id FROM '{out}'",
+        "CREATE VIEW w AS SELECT id FROM '{out}'",
+        "CREATE TEMP VIEW versions AS SELECT * FROM '{out}'.versions",
+        "CREATE MACRO m() AS TABLE SELECT id FROM '{out}'",
+    ]
+    out = places / "out" / "x.lance"
+    for statement in before:
+        rows_of(session, statement.format(out=out))
+    reads = ["EXECUTE p", "FROM w", "FROM m()", "FROM w JOIN kept USING (id)", "FROM versions"]
+    cursor = session.cursor()
+    assert all(rows_of(session, statement) for statement in reads)
+    rows_of(session, SET[0])
+    for statement in reads:
+        with pytest.raises(ExternalAccessError):
+            rows_of(session, statement)
+        assert rows_of(session, "SELECT id FROM kept") == [(1,)]
+        assert rows_of(session, "SELECT 1") == [(1,)]
+    with pytest.raises(ExternalAccessError):
+        rows_of(cursor, "FROM w")
+    assert rows_of(cursor, "SELECT id FROM kept") == [(1,)]
+    for one in (cursor, session):
+        one.close()
+
+
+@pytest.mark.parametrize("which", ["set", "datafusion"])
+def test_nothing_outside_is_listed(places, which, monkeypatch):
+    monkeypatch.chdir(places / "out")
+    session = sessions(places, which)
+    cursor = session.cursor()
+    for statement in (
+        "SHOW ALL TABLES",
+        "SELECT * FROM information_schema.tables",
+        "SELECT * FROM information_schema.schemata",
+    ):
+        for one in (session, cursor):
+            assert not {"x", "link", "hollow"} & {
+                value for row in rows_of(one, statement) for value in row[:3]
+            }
+    for name in (f"'{places}/out'", "'.'", "xx"):
+        with pytest.raises(lance_sql.LanceError) as caught:
+            session.sql(f"SELECT * FROM {name}")
+        assert "x.lance" not in str(caught.value)
+    cursor.close()
+    session.close()
+
+
+def test_schemas_may_be_links_without_restrictions(places):
+    with lance_sql.connect(places / "in") as session:
+        assert session.sql("SELECT id FROM lance.link.x").fetchall() == [(1,)]
+        with pytest.raises(lance_sql.LanceError, match="symbolic link"):
+            session.sql("DROP SCHEMA lance.hollow")
+        os.chmod(places / "in", 0o500)
+        try:
+            if not os.access(places / "in", os.W_OK):
+                with pytest.raises(lance_sql.LanceError):
+                    session.sql("CREATE SCHEMA lance.made")
+        finally:
+            os.chmod(places / "in", 0o700)
 
 
 def test_a_cursor_has_the_restrictions_after_its_connection_is_gone(places):
