@@ -233,8 +233,9 @@ def installed(release: str) -> Path:
     folder = BUILD / f"pylance-{release}"
     if not folder.exists():
         needs = [f"pylance=={release}"]
-        if int(release.split(".")[0]) == 0:
-            needs += ["numpy<2", "pyarrow==16.1.0"]
+        major, minor = (int(part) for part in release.split(".")[:2])
+        if major == 0:
+            needs += ["numpy<2", "pyarrow==16.1.0" if minor >= 13 else "pyarrow==14.0.2"]
         install = [sys.executable, "-m", "pip", "install", "--quiet", "--target", f"{folder}-unfinished"]
         subprocess.run([*install, *needs], check=True, capture_output=True)
         Path(f"{folder}-unfinished").rename(folder)

@@ -281,7 +281,10 @@ class Filters:
         return f"({self.column('int')} {one('&', '|', '<<', '>>')} {one('1', '2', '3')})"
 
     def choice(self, kind: str, depth: int) -> str:
-        name = self.one("coalesce", "nullif", "nvl", "greatest", "least")
+        # nvl of pylance compares dates and times as texts.
+        name = self.one(
+            "coalesce", "nullif", "greatest", "least", *(["nvl"] * (kind in ("int", "float", "text")))
+        )
         return f"{name}({self.value(kind, depth)}, {self.operand(kind, depth)})"
 
     def _float(self, depth: int) -> str:
@@ -306,21 +309,25 @@ class Filters:
         one = self.one
         match one("op", "op", "func", "cast", "element", "choice", "negated"):
             case "op":
-                # Constants with a point are double precision, which pylance rounds next to decimals.
-                sides = [self.value("decimal", depth), self.value(one("int", "decimal"), depth)]
+                sides = [self.value("decimal", depth), self.operand(one("int", "decimal", "decimal"), depth)]
                 self.chance.shuffle(sides)
-                if self.chance.random() < 0.4:
-                    return f"({self.column('decimal')} {one('/', '%')} {one(2, 7, -3)})"
-                return f"({sides[0]} {one('+', '-', '*')} {sides[1]})"
+                return f"({sides[0]} {one('+', '-', '*', '/', '%')} {sides[1]})"
             case "func":
-                return f"{one('abs', 'round', 'ceil', 'floor')}({self.value('decimal', depth)})"
+                held = self.value("decimal", depth)
+                return one(
+                    f"{one('abs', 'round', 'ceil', 'floor', 'trunc', 'signum')}({held})",
+                    f"{one('round', 'trunc')}({held}, {one(0, 1, 2, -1)})",
+                    f"{one('greatest', 'least')}({held}, {self.operand('decimal', depth)})",
+                )
             case "cast":
                 return f"CAST({self.number(depth)} AS decimal({one('10,2', '20,5', '38,10')}))"
             case "element":
                 return "ld[1]"
             case "choice":
                 return (
-                    f"{one('coalesce', 'nullif', 'nvl')}({self.column('decimal')}, {self.column('decimal')})"
+                    # nvl of pylance rounds decimals to double precision.
+                    f"{one('coalesce', 'nullif')}({self.value('decimal', depth)}, "
+                    f"{self.operand(one('decimal', 'decimal', 'int'), depth)})"
                 )
         return f"(-{self.value('decimal', depth)})"
 
@@ -521,8 +528,11 @@ class Filters:
 
 
 #: What DataFusion, which is asked where pylance refuses, answers otherwise than pylance in other filters:
-#: intervals, and -0.0.
-_OTHERWISE: Final = re.compile(r"INTERVAL|\b(f16|f32|f64|lf|lg|vector)\b")
+#: intervals, and -0.0, which products and functions return, too.
+_OTHERWISE: Final = re.compile(
+    r"INTERVAL|\b(f16|f32|f64|g32|g64|q\.f|lf|lg|vector)\b|\b(ceil|floor|round|trunc|signum)\(|"
+    r"AS (double|float|real)"
+)
 #: Arithmetic that overflows is an error here; pylance goes on with the lowest bits.
 _OVERFLOW: Final = re.compile(
     r"overflow|not in range|does not fit|out of bounds|Precision is not great enough"
