@@ -53,7 +53,7 @@ def fail_often(proxy: S3Proxy, fault: Fault) -> None:
 
 @pytest.mark.parametrize("fault", EVERY)
 def test_maintenance_under_faults(object_store: ObjectStore, proxy: S3Proxy, fault: Fault) -> None:
-    options = {**object_store.options, "aws_endpoint": proxy.endpoint, "request_timeout": "10s"}
+    options = {**object_store.options, "aws_endpoint": proxy.endpoint, "request_timeout": "4s"}
     uri = object_store.s3("t.lance")
     write_dataset(rows(0), uri, storage_options=options)
     dataset = DatasetVersion.open(uri, storage_options=options).create_index("id", "btree")

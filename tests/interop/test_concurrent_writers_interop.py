@@ -14,7 +14,7 @@ from lance_engine.errors import CommitConflictError
 from lance_engine.table.versions import open_snapshot
 from lance_engine.write.dataset import write_dataset
 
-COMMITS, ROWS = 8, 20
+COMMITS, ROWS = 5, 20
 
 
 def _rows(writer: int, number: int) -> pa.Table:

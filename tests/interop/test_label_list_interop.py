@@ -69,8 +69,15 @@ def check(uri: str, step: str) -> None:
     assert ours.verify().num_rows == 0, step
 
 
-@pytest.mark.parametrize("stable", [False, True], ids=["addresses", "stable"])
-@pytest.mark.parametrize("by_pylance", [False, True], ids=["ours", "theirs"])
+@pytest.mark.parametrize(
+    ("by_pylance", "stable"),
+    [
+        pytest.param(False, True, id="ours-stable"),
+        pytest.param(True, False, id="theirs-addresses"),
+        pytest.param(False, False, id="ours-addresses", marks=pytest.mark.slow),
+        pytest.param(True, True, id="theirs-stable", marks=pytest.mark.slow),
+    ],
+)
 def test_taking_turns(tmp_path: Path, by_pylance: bool, stable: bool) -> None:
     rng = random.Random(3)
     uri = str(tmp_path / "t.lance")

@@ -20,7 +20,7 @@ import lance_sql
 if TYPE_CHECKING:
     from conftest import ObjectStore
 
-COMMITS, ROWS = 6, 20
+COMMITS, ROWS = 4, 20
 
 
 def _rows(writer: int, number: int) -> pa.Table:
@@ -55,7 +55,10 @@ def delete_theirs(path: str) -> None:
         lance.dataset(path).delete(f"a = {-11 - number}")
 
 
-@pytest.mark.parametrize("stable", [False, True], ids=["addresses", "stable row ids"])
+@pytest.mark.parametrize(
+    "stable",
+    [pytest.param(False, id="addresses", marks=pytest.mark.slow), pytest.param(True, id="stable row ids")],
+)
 def test_nothing_is_lost(tmp_path: Path, stable: bool) -> None:
     path = str(tmp_path / "t.lance")
     start = pa.table({"a": np.arange(-40, 0), "b": np.zeros(40)})
@@ -138,9 +141,14 @@ def _retry(operation: Callable[[], Any]) -> None:
     raise AssertionError("never got through")
 
 
-@pytest.mark.parametrize("stable", [False, True], ids=["addresses", "stable row ids"])
 @pytest.mark.parametrize(
-    "commits", [9, pytest.param(125, marks=[pytest.mark.slow, pytest.mark.timeout(900)])]
+    ("commits", "stable"),
+    [
+        pytest.param(5, False, id="5-addresses"),
+        pytest.param(5, True, id="5-stable row ids", marks=pytest.mark.slow),
+        pytest.param(125, False, id="125-addresses", marks=[pytest.mark.slow, pytest.mark.timeout(900)]),
+        pytest.param(125, True, id="125-stable row ids", marks=[pytest.mark.slow, pytest.mark.timeout(900)]),
+    ],
 )
 def test_four_processes(tmp_path: Path, commits: int, stable: bool) -> None:
     race(str(tmp_path / "t.lance"), commits, stable)

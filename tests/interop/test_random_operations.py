@@ -17,7 +17,7 @@ import lance_sql
 if TYPE_CHECKING:
     from conftest import ObjectStore
 
-OPERATIONS, MANY_OPERATIONS = 40, 200
+OPERATIONS, MANY_OPERATIONS = 25, 200
 NO_TIME = datetime.timedelta(0)
 
 Row = dict[str, Any]

@@ -8,7 +8,7 @@ import pytest
 from compared_versions import differences
 from random_sequences import Sequence
 
-QUICK, MANY, BLOCK = 30, 10_000, 250
+QUICK, MANY, BLOCK = 15, 10_000, 250
 #: Where pylance is wrong, and why that is sure.
 PYLANCE_IS_WRONG = {
     3155: "a column of 0.1, -3 in versions 1 and 2 and never changed, is read a byte late in version 3"

@@ -115,7 +115,7 @@ def tables(draw: st.DrawFn) -> pa.Table:
     return pa.table(arrays)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     table=tables(),
     filters=st.lists(predicates(), min_size=6, max_size=6),

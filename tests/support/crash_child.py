@@ -2,8 +2,7 @@
 
 Started once; reads one JSON request per line: what to do, to which dataset, and before or after which call
 the process dies. Each request is carried out by a fork, which is killed with SIGKILL: no handler runs. The
-answer is ``survived``, or the name of the call that was the last one. Calls that only read count if the
-request says so.
+answer is ``survived``, or the name of the call that was the last one. Calls that only read do not count.
 """
 
 from __future__ import annotations
@@ -67,9 +66,9 @@ class _Clock:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def instrument(clock: _Clock, *, reads: bool) -> None:
-    """Count what changes storage, and with `reads` also what only looks at it."""
-    for name in ("link", "replace", "unlink", "makedirs", *(("scandir",) if reads else ())):
+def instrument(clock: _Clock) -> None:
+    """Count what changes storage."""
+    for name in ("link", "replace", "unlink", "makedirs"):
         clock.wrap(os, name)
     for name in ("__init__", "write"):
         clock.wrap(local._LocalSink, name)
@@ -77,17 +76,9 @@ def instrument(clock: _Clock, *, reads: bool) -> None:
         clock.wrap(obstore_store.ObstoreStore, name)
     for name in ("__init__", "close"):
         clock.wrap(object_upload.ObjectSink, name)
-    databases = (dynamodb.DynamoDBManifestStore, sqlite.SQLiteManifestStore)
-    for store in databases:
+    for store in (dynamodb.DynamoDBManifestStore, sqlite.SQLiteManifestStore):
         for name in ("add", "replace"):
             clock.wrap(store, name)
-    if reads:
-        clock.wrap(local.LocalStore, "read")
-        for name in ("list", "names", "first_names", "read", "read_tail", "read_ranges", "size", "exists"):
-            clock.wrap(obstore_store.ObstoreStore, name)
-        for store in databases:
-            for name in ("latest", "get"):
-                clock.wrap(store, name)
 
 
 def main() -> None:
@@ -99,7 +90,7 @@ def main() -> None:
             os.close(reading)
             status = 0
             try:
-                instrument(_Clock(request["at"], request["when"], writing), reads=request["reads"])
+                instrument(_Clock(request["at"], request["when"], writing))
                 change(request["operation"], request["uri"], request["options"])
                 os.write(writing, b"survived")
             except BaseException as error:

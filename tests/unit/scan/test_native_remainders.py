@@ -42,8 +42,8 @@ def test_tests_of_remainders_are_those_of_arrow(column: str, table: pa.Table, tm
     write_dataset(table, tmp_path / "t")
     dataset = DatasetVersion.open(tmp_path / "t")
     batch = table.combine_chunks().to_batches()[0]
-    for divisor in (1, 2, 7, 64, 100, 2**31, 2**32 - 1, 2**32, 10**12 + 1, 2**63 - 1):
-        for number in (0, 3, -1, -28, divisor - 1, 2**33):
+    for divisor in (1, 7, 64, 2**32 - 1, 2**32, 2**63 - 1):
+        for number in (0, -28, divisor - 1, 2**33):
             for op in ("=", "<>", "<", "<=", ">", ">="):
                 filter = f"{column} % {divisor} {op} {number}"
                 node = parse_sql(filter, table.schema)
