@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from lance_engine.errors import LanceError
 
 if TYPE_CHECKING:
-    from lance_engine.cache import memory_limit, set_memory_limit
-    from lance_engine.io.disk_cache import set_cache
+    from lance_engine.base import memory_limit, set_memory_limit
+    from lance_engine.io import set_cache
 
     from lance_sql.api import connect, open, sql, write
     from lance_sql.dataset import Dataset
@@ -52,11 +52,11 @@ _LAZY = {
     "datafusion": ("lance_sql.datafusion", None),
     "dbapi": ("lance_sql.dbapi", None),
     "duckdb": ("lance_sql.duckdb", None),
-    "memory_limit": ("lance_engine.cache", "memory_limit"),
+    "memory_limit": ("lance_engine.base", "memory_limit"),
     "open": ("lance_sql.api", "open"),
     "scan_polars": ("lance_sql.polars", "scan_polars"),
-    "set_cache": ("lance_engine.io.disk_cache", "set_cache"),
-    "set_memory_limit": ("lance_engine.cache", "set_memory_limit"),
+    "set_cache": ("lance_engine.io", "set_cache"),
+    "set_memory_limit": ("lance_engine.base", "set_memory_limit"),
     "spark": ("lance_sql.spark", None),
     "sql": ("lance_sql.api", "sql"),
     "write": ("lance_sql.api", "write"),
@@ -70,7 +70,7 @@ def __getattr__(name: str) -> Any:
         module_name, attribute = _LAZY[name]
     except KeyError:
         raise _no_attribute(name) from None
-    from lance_engine.interrupts import load
+    from lance_engine.base import load
 
     module = load(module_name)
     value = module if attribute is None else getattr(module, attribute)

@@ -8,12 +8,12 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from lance_engine.base import load
 from lance_engine.errors import InvalidArgumentError
-from lance_engine.interrupts import load
-from lance_engine.io.external_access import AllowExternal, with_external_access
+from lance_engine.io import AllowExternal, with_external_access
 
 if TYPE_CHECKING:
-    from lance_engine.progress import ProgressOption
+    from lance_engine.base import ProgressOption
 
     from lance_sql.dataset import Dataset
     from lance_sql.session.connection import Connection
@@ -114,9 +114,7 @@ def write(
     is visible.
     """
     load("lance_sql.dataset")
-    load("lance_engine.write.dataset")
-    from lance_engine.write.dataset import write_dataset
-    from lance_engine.write.files import is_dataset_path
+    from lance_engine.write import is_dataset_path, write_dataset
 
     from lance_sql.dataset import Dataset
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as pads
 from lance_engine.errors import UnsupportedFeatureError
-from lance_engine.logical_types import with_extensions
+from lance_engine.values import with_extensions
 from pyarrow.fs import LocalFileSystem
 
 from lance_sql.engines.duckdb.source import DuckDBSource

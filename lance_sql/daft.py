@@ -11,7 +11,7 @@ import pyarrow as pa
 from daft.io.sink import DataSink, WriteResult
 from daft.io.source import DataSource, DataSourceTask
 from daft.recordbatch import MicroPartition, RecordBatch
-from lance_engine.scan.splits import ScanSplit
+from lance_engine.scan import ScanSplit
 
 from lance_sql.api import open as open_dataset
 from lance_sql.dataset import Dataset

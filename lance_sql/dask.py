@@ -8,7 +8,7 @@ from typing import Any
 
 import dask.dataframe as dd
 import pandas as pd
-from lance_engine.scan.splits import ScanSplit
+from lance_engine.scan import ScanSplit
 
 from lance_sql.api import open as open_dataset
 from lance_sql.dataset import Dataset

@@ -11,15 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pyarrow as pa
+from lance_engine.base import legible_line, without_secrets
 from lance_engine.errors import (
     InvalidArgumentError,
     PositionOutOfRangeError,
     UnsupportedFeatureError,
 )
-from lance_engine.legible import legible_line, without_secrets
-from lance_engine.logical_types import with_extensions
-from lance_engine.python_values import python_rows
-from lance_engine.scan.paths import column_names
+from lance_engine.scan import column_names
+from lance_engine.values import rows_as_python, with_extensions
 
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.display.amounts import counted
@@ -173,12 +172,12 @@ class Dataset(SqlDataset, DuckDBSource):
                 path=self.uri,
                 version=self.version,
             )
-        return python_rows(self.take_positions([position % len(self)]))[0]
+        return rows_as_python(self.take_positions([position % len(self)]))[0]
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """The rows as dictionaries, in the order of positions."""
         for batch in self.scan().to_batches():
-            yield from python_rows(batch)
+            yield from rows_as_python(batch)
 
     def __arrow_c_schema__(self) -> object:
         return with_extensions(self.storage_schema).__arrow_c_schema__()

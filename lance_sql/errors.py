@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from lance_engine.base import legible_text, without_secrets
 from lance_engine.errors import DatasetNotFoundError, LanceError
-from lance_engine.legible import legible, without_secrets
 
 
 class SqlError(LanceError, ValueError):
@@ -21,7 +21,7 @@ class SqlError(LanceError, ValueError):
 
     def __str__(self) -> str:
         text = super().__str__()
-        return f"{text}\n{legible(self.pointer)}" if self.pointer else text
+        return f"{text}\n{legible_text(self.pointer)}" if self.pointer else text
 
 
 class TableNotFoundError(DatasetNotFoundError):

@@ -1,5 +1,5 @@
 """Structured queries for `Dataset.search`."""
 
-from lance_engine.search.text.query import Boolean, Boost, Match, MultiMatch, Phrase, TextQuery
+from lance_engine.search import Boolean, Boost, Match, MultiMatch, Phrase, TextQuery
 
 __all__ = ["Boolean", "Boost", "Match", "MultiMatch", "Phrase", "TextQuery"]

@@ -215,9 +215,9 @@ def no_attribute(
     """The error for an attribute that `owner` does not have. It says what to use instead, if known."""
     instead = elsewhere.get(name)
     if instead is None and not name.startswith("_"):
-        from lance_engine.spelling import nearest
+        from lance_engine.base import nearest_name
 
-        near = nearest(name, [found for found in known if not found.startswith("_")], 0.75)
+        near = nearest_name(name, [found for found in known if not found.startswith("_")], 0.75)
         hint = f". Did you mean {near!r}?" if near else ""
     else:
         hint = f". Use {instead}" if instead else ""

@@ -9,18 +9,26 @@ from typing import Any
 
 import pyarrow as pa
 from lance_engine.errors import DatasetExistsError, DatasetNotFoundError, InvalidArgumentError, LanceError
-from lance_engine.format.fragment import fragment_from_bytes, fragment_to_bytes
-from lance_engine.format.transaction import Append, Overwrite
-from lance_engine.io.resolve import open_store
-from lance_engine.io.store import delete_quietly
-from lance_engine.schema_tree import Schema
-from lance_engine.table.build import CreateOptions
-from lance_engine.table.commit import commit
-from lance_engine.table.versions import find_snapshot
-from lance_engine.write.dataset import check_extension, storage_version_for
-from lance_engine.write.fragments import DATA_FOLDER, data_paths, write_fragments
-from lance_engine.write.options import WriteOptions
-from lance_engine.write.source import check_compatible
+from lance_engine.io import delete_quietly, open_store
+from lance_engine.table import (
+    Append,
+    CreateOptions,
+    Overwrite,
+    commit_transaction,
+    find_snapshot,
+    fragment_from_bytes,
+    fragment_to_bytes,
+)
+from lance_engine.values import Schema
+from lance_engine.write import (
+    DATA_FOLDER,
+    WriteOptions,
+    check_compatible,
+    check_extension,
+    data_paths,
+    storage_version_for,
+    write_fragments,
+)
 
 
 class PartedWrite:
@@ -77,7 +85,7 @@ class PartedWrite:
         if not self._extends:
             operation = Overwrite(fragments, self._schema)
             created = CreateOptions(storage_version=self._options.data_storage_version, stable_row_ids=False)
-        committed = commit(
+        committed = commit_transaction(
             open_store(self._uri, self._storage_options),
             operation,
             read_version=self._read_version,

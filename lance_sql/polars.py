@@ -13,14 +13,14 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as at
-from lance_engine.logical_types import with_extensions
+from lance_engine.values import with_extensions
 from polars.io.plugins import register_io_source
 
 from lance_sql.api import open as open_dataset
 from lance_sql.dataset import Dataset
 
 if TYPE_CHECKING:
-    from lance_engine.io.external_access import AllowExternal
+    from lance_engine.io import AllowExternal
 
 __all__ = ["scan_polars"]
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
-from lance_engine.progress import ProgressEvent
+from lance_engine.base import ProgressEvent
 
 #: Width of the bar in a terminal, in characters.
 _WIDTH = 30

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import ray.data
 from lance_engine.errors import InvalidArgumentError
-from lance_engine.scan.splits import ScanSplit
+from lance_engine.scan import ScanSplit
 from ray.data.block import BlockAccessor, BlockMetadata
 from ray.data.datasource import Datasink, Datasource, ReadTask
 

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.types as at
-from lance_engine import kernels
+from lance_engine.base import RowPieces
 from lance_engine.errors import UnsupportedTypeError
-from lance_engine.scan.splits import ScanSplit
+from lance_engine.scan import ScanSplit
 
 from lance_sql.dataset import Dataset
 
@@ -121,7 +121,7 @@ class _Rows:
         if self._values is None:
             pieces = _pieces(name, column)
             self._row = pieces[0][:0]
-            self._pieces = kernels.RowPieces(pieces)
+            self._pieces = RowPieces(pieces)
 
     def take(self, rows: npt.NDArray[np.int64]) -> Values:
         if self._values is not None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
+from lance_engine.base import without_secrets
 from lance_engine.errors import ExternalAccessError
-from lance_engine.io.external_access import ALLOW_EXTERNAL, is_below
-from lance_engine.legible import without_secrets
+from lance_engine.io import ALLOW_EXTERNAL, is_below
 
 
 class Restrictions(NamedTuple):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from lance_engine.base import record
 from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import DatasetNotFoundError, ExternalAccessError, VersionNotFoundError
-from lance_engine.records import record
 
 from lance_sql.catalog.catalog import Catalog
 from lance_sql.catalog.metadata import metadata_table

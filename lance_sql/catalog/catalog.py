@@ -9,9 +9,8 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from lance_engine.errors import DatasetNotFoundError, ExternalAccessError, VersionNotFoundError
-from lance_engine.operations.retry import latest
-from lance_engine.table.refs import root_store
-from lance_engine.table.seen_version import SeenFolder, SeenVersion
+from lance_engine.operations import latest
+from lance_engine.table import SeenFolder, SeenVersion, root_store
 
 from lance_sql.catalog.access import UNRESTRICTED, Restrictions, require_access, restricted_options
 from lance_sql.catalog.attached import SESSION, Attached, Listed

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 from lance_engine.dataset import DatasetVersion
-from lance_engine.expr import external
+from lance_engine.expr import provide_functions
 
 from lance_sql.catalog.values import compile_value
 
@@ -19,7 +19,7 @@ def _compute(name: str, values: Sequence[pa.Array | pa.Scalar]) -> pa.Array:
     return compute(name, values)
 
 
-external.provide(_compute)
+provide_functions(_compute)
 
 
 class SqlDataset(DatasetVersion):

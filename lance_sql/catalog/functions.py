@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.types as at
 from lance_engine.errors import InvalidFilterError
-from lance_engine.expr import render
+from lance_engine.expr import literal_text
 
 from lance_sql.types.row_numbers import by_number, number_name, numbers
 
@@ -38,7 +38,7 @@ def compute(name: str, values: Sequence[pa.Array | pa.Scalar]) -> pa.Array:
     }
     columns[_ROW] = numbers(rows)
     arguments = ", ".join(
-        render.literal(value) if _is_inlined(value) else f"a{place}" for place, value in enumerate(values)
+        literal_text(value) if _is_inlined(value) else f"a{place}" for place, value in enumerate(values)
     )
     context, table = _context(), f"values_{next(_tables)}"
     context.register_record_batches(table, [[pa.RecordBatch.from_pydict(columns)]])

@@ -8,9 +8,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
 from lance_engine.errors import DatasetNotFoundError, InvalidArgumentError, LanceError
-from lance_engine.io import open_store
-from lance_engine.io.local_files import local_error
-from lance_engine.table.seen_version import Identity, identity, settled
+from lance_engine.io import local_error, open_store
+from lance_engine.table import Identity, identity, settled
 
 #: The schema of table names without a schema.
 MAIN = "main"

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from lance_engine.base import without_secrets
 from lance_engine.errors import ExternalAccessError, LanceError
-from lance_engine.io.external_access import ALLOW_EXTERNAL, external_access, is_below, local_folder
-from lance_engine.legible import without_secrets
+from lance_engine.io import ALLOW_EXTERNAL, access_of, is_below, local_folder
 
 _BUCKETS: Final = ("s3", "s3a", "s3+ddb", "gs", "gcs", "az", "abfs", "abfss", "adl")
 
@@ -29,7 +29,7 @@ def options_for_place(
     """
     if "\0" in location:
         raise LanceError(f"The namespace reports a table at {location!r}", path=source)
-    access = external_access(options)
+    access = access_of(options)
     # The caller decides which locations are allowed.
     added = {name: value for name, value in (given or {}).items() if name.lower() != ALLOW_EXTERNAL}
     allowed = access.everything
@@ -58,7 +58,7 @@ def require_removable(source: str, location: str, options: Mapping[str, Any] | N
     folder = local_folder(location)
     if folder is None or os.path.realpath(folder) in _made:
         return
-    access = external_access(options)
+    access = access_of(options)
     if not access.everything and not any(is_below(prefix, location) for prefix in access.prefixes):
         raise _refused(source, f"says that the table to remove is '{location}' on this disk", location)
 

@@ -8,18 +8,16 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from lance_engine.base import without_secrets
 from lance_engine.errors import CommitConflictError, LanceError
-from lance_engine.legible import without_secrets
-from lance_engine.operations.retry import latest
+from lance_engine.operations import latest
 
 from lance_sql.catalog.dataset import SqlDataset
 
 if TYPE_CHECKING:
-    from lance_engine.format.operations import Operation
-    from lance_engine.format.transaction import Transaction as Committed
-    from lance_engine.operations.staged import StagedChanges
-    from lance_engine.table.commit import Others
-    from lance_engine.table.snapshot import Snapshot
+    from lance_engine.operations import StagedChanges
+    from lance_engine.table import Operation, Others, Snapshot
+    from lance_engine.table import Transaction as Committed
 
 #: Whether rows of a dataset are among those that a statement searched for.
 Matches = Callable[[SqlDataset], bool]
@@ -62,7 +60,7 @@ class Transaction:
 
     def target(self, dataset: SqlDataset) -> SqlDataset:
         """The dataset for a statement that changes it."""
-        from lance_engine.operations.staged import StagedChanges  # takes longer to import than a query
+        from lance_engine.operations import StagedChanges  # takes longer to import than a query
 
         uri = dataset.uri
         staged = self._staged.get(uri)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
+from lance_engine.base import load
 from lance_engine.errors import ColumnNotFoundError, InvalidFilterError, SchemaMismatchError
-from lance_engine.interrupts import load
 
 from lance_sql.scratch import scratch
 from lance_sql.types.relations import register_table

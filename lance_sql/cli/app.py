@@ -79,9 +79,9 @@ def _legible_mistakes() -> Iterator[None]:
     try:
         yield
     except click.ClickException as error:
-        from lance_engine.legible import legible
+        from lance_engine.base import legible_text
 
-        vars(error)["message"] = legible(error.message)  # which click declares as final
+        vars(error)["message"] = legible_text(error.message)  # which click declares as final
         raise
 
 
@@ -96,9 +96,9 @@ def _is_place(word: str) -> bool:
 
 def _refuse_misspelt(ctx: click.Context, word: str) -> None:
     """A single word is not a statement: suggest the command that it resembles."""
-    from lance_engine.spelling import nearest
+    from lance_engine.base import nearest_name
 
-    near = nearest(word, _COMMANDS) if word.isalpha() else None
+    near = nearest_name(word, _COMMANDS) if word.isalpha() else None
     if near:
         ctx.fail(f"No such command {word!r}. Did you mean {near!r}?")
 

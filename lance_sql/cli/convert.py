@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from lance_engine.errors import DatasetExistsError, LanceError
-from lance_engine.write.files import Rows, format_of, is_dataset_path, open_files
+from lance_engine.write import Rows, format_of, is_dataset_path, open_files
 
 from lance_sql.cli.failures import reports_errors
 from lance_sql.cli.options import json_option, open_dataset, storage_option, yes_progress
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from lance_engine.progress import Reporter
+    from lance_engine.base import Reporter
 
 _READABLE = ("lance", "parquet", "csv", "ndjson", "arrow")
 _WRITABLE = (*_READABLE, "json")
@@ -53,7 +53,7 @@ def convert_command(
     Formats are inferred from the file extensions. SOURCE may be a glob, in quotes, or a directory of files
     with the same columns. Rows are streamed, so memory use does not depend on the size.
     """
-    from lance_engine.progress import Reporter
+    from lance_engine.base import Reporter
 
     from lance_sql.progress import bar
 
@@ -122,7 +122,7 @@ def _write_lance(
     storage_options: Mapping[str, str],
     options: Mapping[str, Any],
 ) -> int:
-    from lance_engine.write.dataset import write_dataset
+    from lance_engine.write import write_dataset
 
     try:
         return write_dataset(reader, target, mode, storage_options=storage_options or None, **options).version

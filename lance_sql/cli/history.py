@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import click
-from lance_engine.legible import legible_line
+from lance_engine.base import legible_line
 
 from lance_sql.cli.failures import reports_errors
 from lance_sql.cli.options import json_option, open_dataset, storage_option
 
 if TYPE_CHECKING:
-    from lance_engine.table.snapshot import Snapshot
+    from lance_engine.table import Snapshot
 
 #: Keys of a transaction that are shown, besides the version.
 _CHANGES = ("fragments_added", "fragments_updated", "fragments_removed", "predicate")
@@ -139,10 +139,11 @@ def _differences(before: Snapshot, after: Snapshot) -> dict[str, Any]:
 
 
 def _indices(snapshot: Snapshot) -> dict[str, str]:
-    from lance_engine.inspection.indices import indices
+    from lance_engine.inspection import list_indices
 
     return {
-        row["name"]: f"{row['kind']} on {', '.join(row['columns'])}" for row in indices(snapshot).to_pylist()
+        row["name"]: f"{row['kind']} on {', '.join(row['columns'])}"
+        for row in list_indices(snapshot).to_pylist()
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import click
-from lance_engine.legible import legible_line, without_secrets
+from lance_engine.base import legible_line, without_secrets
 
 from lance_sql.cli.failures import reports_errors
 from lance_sql.cli.options import dataset_options, json_option, open_dataset

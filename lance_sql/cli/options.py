@@ -32,12 +32,12 @@ def _storage_options(ctx: click.Context, parameter: click.Parameter, values: Seq
 
 
 def _allow_external(ctx: click.Context, parameter: click.Parameter, values: Sequence[str]) -> None:
-    from lance_engine.io.external_access import ALLOW_EXTERNAL, external_access
+    from lance_engine.io import ALLOW_EXTERNAL, access_of
 
     if values:
         options = {ALLOW_EXTERNAL: ",".join(values)}
         try:
-            external_access(options)
+            access_of(options)
         except ValueError as error:
             raise click.BadParameter(str(error), ctx, parameter) from None
         ctx.meta[_ALLOWED] = options

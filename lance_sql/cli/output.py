@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
+from lance_engine.base import legible_line, legible_text
 from lance_engine.errors import LanceError
-from lance_engine.io.local_files import LocalErrors
-from lance_engine.legible import legible, legible_line
-from lance_engine.python_values import python_rows, python_values
+from lance_engine.io import LocalErrors
+from lance_engine.values import rows_as_python, values_as_python
 
 from lance_sql.display.amounts import interval_text
 
@@ -133,7 +133,7 @@ def _write_ndjson(reader: pa.RecordBatchReader, target: Any) -> None:
 
 def _json_lines(reader: pa.RecordBatchReader) -> Iterator[str]:
     for batch in reader:
-        for row in python_rows(batch):
+        for row in rows_as_python(batch):
             yield _json(row)
 
 
@@ -141,7 +141,9 @@ def _json(value: Any, indent: int | None = None) -> str:
     """JSON text, with terminal control characters escaped; JSON parsers read the same values."""
     text = json.dumps(plain(value), indent=indent, ensure_ascii=False)
     return (
-        text if legible(text) == text else json.dumps(plain(value), indent=indent).replace("\x7f", "\\u007f")
+        text
+        if legible_text(text) == text
+        else json.dumps(plain(value), indent=indent).replace("\x7f", "\\u007f")
     )
 
 
@@ -154,12 +156,12 @@ def _write_csv(reader: pa.RecordBatchReader, target: Any) -> None:
     # Files get values unchanged; a terminal would interpret control characters.
     cell = _csv_shown if shown else _csv_value
     for batch in reader:
-        writer.writerows(zip(*(map(cell, python_values(column)) for column in batch.columns), strict=True))
+        writer.writerows(zip(*(map(cell, values_as_python(column)) for column in batch.columns), strict=True))
 
 
 def _csv_shown(value: Any) -> Any:
     value = _csv_value(value)
-    return legible(value) if isinstance(value, str) else value
+    return legible_text(value) if isinstance(value, str) else value
 
 
 def _csv_value(value: Any) -> Any:
@@ -184,13 +186,13 @@ def _write_parquet(reader: pa.RecordBatchReader, target: Any) -> None:
 
 def _markdown(table: pa.Table, max_rows: int) -> str:
     def cell(value: Any) -> str:
-        text = "" if value is None else legible(str(plain(value)))
+        text = "" if value is None else legible_text(str(plain(value)))
         return text.replace("|", "\\|").replace("\n", "<br>")
 
     head = "| " + " | ".join(map(cell, table.schema.names)) + " |"
     numbers = [pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in table.schema.types]
     rule = "|" + "|".join("---:" if number else "---" for number in numbers) + "|"
-    columns = [python_values(column) for column in table.slice(0, max_rows).columns]
+    columns = [values_as_python(column) for column in table.slice(0, max_rows).columns]
     rows = ["| " + " | ".join(map(cell, row)) + " |" for row in zip(*columns, strict=True)]
     more = (
         [] if table.num_rows <= max_rows else ["", f"{table.num_rows:,} rows, the first {max_rows:,} shown"]

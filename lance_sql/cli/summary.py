@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 import click
-from lance_engine.legible import legible_line, without_secrets
+from lance_engine.base import legible_line, without_secrets
 
 from lance_sql.cli.failures import reports_errors
 from lance_sql.cli.options import dataset_options, is_dataset, json_option, open_dataset

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 import click
-from lance_engine.legible import legible_line
+from lance_engine.base import legible_line
 
 from lance_sql.cli.failures import reports_errors
 from lance_sql.cli.options import json_option, open_dataset, storage_option

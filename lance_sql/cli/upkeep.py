@@ -117,7 +117,7 @@ def cleanup_command(
     \b
     lance-sql cleanup sales.lance --older-than 30d --dry-run
     """
-    from lance_engine.legible import legible_line
+    from lance_engine.base import legible_line
 
     from lance_sql.cli.output import print_json
     from lance_sql.display.amounts import counted, in_bytes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from lance_engine.plan_picture import PlanNode
+from lance_engine.base import PlanNode
 
 #: DuckDB's names for estimates; the other details have self-explanatory names.
 _ESTIMATE = "Estimated Cardinality"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from typing import TYPE_CHECKING
 
-from lance_engine.legible import legible
+from lance_engine.base import legible_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,7 +23,7 @@ def plan_text(table: pa.Table) -> str | None:
     if not all(isinstance(text, str) for text in [*titles, *plans]):
         return None
     return "\n\n".join(
-        legible(f"{title.replace('_', ' ')}\n{plan.rstrip()}" if len(plans) > 1 else plan.rstrip())
+        legible_text(f"{title.replace('_', ' ')}\n{plan.rstrip()}" if len(plans) > 1 else plan.rstrip())
         for title, plan in zip(titles, plans, strict=True)
     )
 

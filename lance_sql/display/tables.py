@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 import pyarrow as pa
-from lance_engine.legible import legible_line
-from lance_engine.python_values import python_values
+from lance_engine.base import legible_line
+from lance_engine.values import values_as_python
 
 from lance_sql.display.amounts import counted, interval_text
 from lance_sql.display.plans import plan_html, plan_text
@@ -170,7 +170,7 @@ def _values(
     columns = []
     for name, column in zip(table.schema.names, table.columns, strict=True):
         text = showing(name)
-        columns.append([_cut(text(value), width) for value in python_values(column.slice(0, max_rows))])
+        columns.append([_cut(text(value), width) for value in values_as_python(column.slice(0, max_rows))])
     return list(zip(*columns, strict=True))
 
 

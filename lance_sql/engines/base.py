@@ -7,10 +7,9 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import pyarrow as pa
+from lance_engine.base import Recent, record
 from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import InvalidArgumentError
-from lance_engine.recent import Recent
-from lance_engine.records import record
 
 from lance_sql.catalog.access import Restrictions
 from lance_sql.catalog.engine_names import EngineNames
@@ -19,8 +18,8 @@ from lance_sql.engines.capabilities import Capabilities
 from lance_sql.engines.statement_run import Runs, StatementRun
 
 if TYPE_CHECKING:
-    from lance_engine.plan_picture import PlanNode
-    from lance_engine.scan.scanner import Scanner
+    from lance_engine.base import PlanNode
+    from lance_engine.scan import Scanner
 
     from lance_sql.engines.parts import Parts
     from lance_sql.pushdown.settings import Pushdowns

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lance_engine.records import record
+from lance_engine.base import record
 
 
 @record

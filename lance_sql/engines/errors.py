@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from lance_engine.base import nearest_name
 from lance_engine.errors import ColumnNotFoundError, LanceError
-from lance_engine.spelling import nearest
 
 from lance_sql.engines.capabilities import Capabilities
 from lance_sql.engines.table import EngineTable
@@ -102,7 +102,7 @@ def _near_column(message: str, tables: Iterable[EngineTable]) -> str | None:
     if named is None or "Candidate bindings" in message or "Did you mean" in message:
         return None
     known = sorted({name for table in tables for name in table.schema.names})
-    near = nearest(named[1], known)
+    near = nearest_name(named[1], known)
     return f"Did you mean {near!r}?" if near else None
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
-from lance_engine.tasks import Task, start_thread
+from lance_engine.base import Task, start_thread
 
 T = TypeVar("T")
 

@@ -14,11 +14,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from lance_engine.arrow_values import to_numpy
-from lance_engine.distinct import distinct
-from lance_engine.expr.tree import IsNull, conjuncts
-from lance_engine.scan.plan import FilterPlan
-from lance_engine.scan.stream import ScanStream
+from lance_engine.expr import IsNull, conjuncts
+from lance_engine.scan import FilterPlan, ScanStream
+from lance_engine.values import distinct_numbers, to_numpy
 
 from lance_sql.engines import key_conditions
 from lance_sql.engines.key_conditions import KeyConditions, KeyPath
@@ -27,9 +25,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
     from lance_engine.dataset import DatasetVersion
-    from lance_engine.expr.tree import Node
-    from lance_engine.scan.scanner import Scanner
-    from lance_engine.scan.splits import ScanSplit
+    from lance_engine.expr import Node
+    from lance_engine.scan import Scanner, ScanSplit
 
 #: Maximum number of keys that are kept: eight bytes each.
 _MOST_KEYS = 1 << 20
@@ -252,7 +249,7 @@ class _Collected:
     def _merge(self) -> None:
         import numpy as np
 
-        merged = distinct(np.concatenate(self._waiting)) if self._waiting else np.empty(0, np.int64)
+        merged = distinct_numbers(np.concatenate(self._waiting)) if self._waiting else np.empty(0, np.int64)
         self._waiting, self._count = [merged], len(merged)
 
     def finished(self, splits: Sequence[ScanSplit] | None) -> None:

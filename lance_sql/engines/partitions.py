@@ -8,15 +8,15 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from lance_engine.arrow_compute import pc
 from lance_engine.errors import LanceError
+from lance_engine.values import pc
 
 from lance_sql.engines.exit_guard import guarded, visit
 from lance_sql.engines.statement_run import StatementRun
 from lance_sql.engines.table import EngineTable
 
 if TYPE_CHECKING:
-    from lance_engine.scan.splits import ScanSplit
+    from lance_engine.scan import ScanSplit
 
     from lance_sql.engines.table_scan import TableScan
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from lance_engine.scan.entry_columns import EntryColumn
+    from lance_engine.scan import EntryColumn
 
 
 class Parts(NamedTuple):

@@ -10,17 +10,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from lance_engine.errors import LanceError
-from lance_engine.scan.splits import ScanSplit
-from lance_engine.scan.system import ROW_NUMBERS
-from lance_engine.scan.width import estimated_row_bytes
+from lance_engine.scan import ROW_NUMBERS, ScanSplit, estimated_row_bytes
 
 from lance_sql.engines.base import Decision
 from lance_sql.engines.sampling import percent, sampled_share
 
 if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
-    from lance_engine.expr.tree import Node
-    from lance_engine.scan.plan import FilterPlan
+    from lance_engine.expr import Node
+    from lance_engine.scan import FilterPlan
 
 #: Smaller tables are read completely in the time that a decision would take.
 _SMALL_BYTES = 8 << 20
@@ -71,7 +69,7 @@ class Condition:
     def plan(self) -> FilterPlan:
         """The condition in the form that scans accept."""
         if self._plan is None:
-            from lance_engine.scan.plan import FilterPlan
+            from lance_engine.scan import FilterPlan
 
             self._plan = FilterPlan(self.tree, self.dataset.snapshot)
         return self._plan
@@ -79,7 +77,7 @@ class Condition:
     @property
     def is_native(self) -> bool:
         """Whether kernels test the condition, and drop the other rows while they decode."""
-        from lance_engine.scan.filter import FilterSteps
+        from lance_engine.scan import FilterSteps
 
         snapshot = self.dataset.snapshot
         return (
@@ -90,8 +88,7 @@ class Condition:
     @property
     def is_of_text(self) -> bool:
         """Whether it is about strings only."""
-        from lance_engine.expr.tree import Column, walk
-        from lance_engine.expr.value_types import is_text
+        from lance_engine.expr import Column, is_text, walk
 
         return all(is_text(node.type) for node in walk(self.tree) if isinstance(node, Column))
 
@@ -126,7 +123,7 @@ def leaves_few(decision: Decision) -> bool:
 
 
 def _decide(condition: Condition, role: Role) -> Decision:
-    from lance_engine.expr.tree import columns_of
+    from lance_engine.expr import columns_of
 
     text, dataset = str(condition), condition.dataset
     if columns_of(condition.tree) <= ROW_NUMBERS:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lance_engine.scan.splits import ScanSplit
+from lance_engine.scan import ScanSplit
 
 if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
-    from lance_engine.scan.plan import FilterPlan
+    from lance_engine.scan import FilterPlan
 
 #: Number of rows in a sample, from places spread over the dataset.
 _SAMPLED_ROWS = 4096

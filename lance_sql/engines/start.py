@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lance_engine.interrupts import load
+from lance_engine.base import load
 
 from lance_sql.engines.base import Engine
 from lance_sql.errors import EngineNotInstalledError

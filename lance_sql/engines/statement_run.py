@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from lance_engine.errors import LanceError
 
 if TYPE_CHECKING:
-    from lance_engine.expr.tree import Node
-    from lance_engine.scan.plan import FilterPlan
-    from lance_engine.scan.scanner import Scanner
+    from lance_engine.expr import Node
+    from lance_engine.scan import FilterPlan, Scanner
 
     from lance_sql.engines.join_keys import JoinKeys
 

@@ -7,19 +7,16 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
+from lance_engine.base import OwnedValues, Recent
 from lance_engine.errors import LanceError
-from lance_engine.owned import OwnedValues
-from lance_engine.recent import Recent
-from lance_engine.scan.system import SYSTEM_FIELDS
+from lance_engine.scan import SYSTEM_FIELDS
 
 from lance_sql.engines.parts import Parts
 from lance_sql.engines.table_scan import TableScan
 
 if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
-    from lance_engine.scan.entry_columns import EntryColumn
-    from lance_engine.scan.plan import FilterPlan
-    from lance_engine.scan.splits import ScanSplit
+    from lance_engine.scan import EntryColumn, FilterPlan, ScanSplit
 
     from lance_sql.engines.statement_run import StatementRun
     from lance_sql.engines.table_filters import TableFilters
@@ -164,7 +161,7 @@ class EngineTable:
         if filter is None:
             scans = self._scans
         else:
-            from lance_engine.scan.plan import FilterPlan
+            from lance_engine.scan import FilterPlan
 
             if not isinstance(filter, FilterPlan):
                 return None

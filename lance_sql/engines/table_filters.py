@@ -6,16 +6,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
+from lance_engine.base import Recent
+from lance_engine.expr import Column, Comparison, In, IsNull, Literal, Node, conjuncts, in_total_order
 from lance_engine.expr.build import conjunction
-from lance_engine.expr.total_order import in_total_order
-from lance_engine.expr.tree import Column, Comparison, In, IsNull, Literal, Node, conjuncts
-from lance_engine.recent import Recent
-from lance_engine.scan.filters import parse_filter
-from lance_engine.scan.plan import FilterPlan
+from lance_engine.scan import FilterPlan, parse_filter
 
 if TYPE_CHECKING:
     import pyarrow.compute as pc
-    from lance_engine.table.snapshot import Snapshot
+    from lance_engine.table import Snapshot
 
 #: Number of expressions of an engine whose plans are kept, with the index results in them.
 _KEPT_EXPRESSIONS: Final = 8
@@ -46,10 +44,10 @@ class TableFilters:
 
     def of_expression(self, filter: pc.Expression) -> FilterPlan:
         """The plan of an expression: an engine passes it when it plans, and again for each partition."""
-        from lance_engine.expr.from_arrow import from_arrow, pickled  # slow to import
+        from lance_engine.expr import arrow_filter, pickled  # slow to import
 
         def plan() -> FilterPlan:
-            tree = from_arrow(filter, self._schema)
+            tree = arrow_filter(filter, self._schema)
             return FilterPlan(in_total_order(tree) if self._total_order else tree, self._snapshot)
 
         return self._plans.computed(pickled(filter).to_pybytes(), plan)

@@ -7,11 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from lance_engine.scan.stream import Convert, ScanStream
+from lance_engine.scan import Convert, ScanStream
 
 if TYPE_CHECKING:
-    from lance_engine.scan.scanner import Scanner
-    from lance_engine.scan.splits import ScanSplit
+    from lance_engine.scan import Scanner, ScanSplit
 
     from lance_sql.engines.statement_run import StatementRun
     from lance_sql.engines.table import EngineTable
@@ -36,7 +35,7 @@ class TableScan:
 
     def again(self) -> TableScan:
         """The same scan with metrics of its own, for another run."""
-        from lance_engine.scan.scanner import repeated
+        from lance_engine.scan import repeated
 
         found = copy.copy(self)
         found.scanner = repeated(self.scanner)

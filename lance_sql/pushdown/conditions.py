@@ -12,12 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.types as at
-from lance_engine.arrow_values import scalar
 from lance_engine.errors import InvalidFilterError
-from lance_engine.expr import build
-from lance_engine.expr.patterns import implied, matching
-from lance_engine.expr.tree import Column, Literal, Node
-from lance_engine.expr.value_types import is_text
+from lance_engine.expr import Column, Literal, Node, build, implied, is_text, matching
+from lance_engine.values import scalar
 from sqlglot import exp
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 from lance_engine.errors import LanceError
-from lance_engine.scan.entry_columns import EntryColumn
-from lance_engine.scan.string_numbers import StringNumbers
+from lance_engine.scan import EntryColumn, StringNumbers
 
 from lance_sql.engines.parts import Parts
 from lance_sql.pushdown.coded_tables import CodedTables

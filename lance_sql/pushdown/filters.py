@@ -12,8 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from lance_engine.base import Recent
 from lance_engine.errors import LanceError
-from lance_engine.recent import Recent
 
 from lance_sql.engines.base import Decision
 from lance_sql.engines.pushdown import Condition, decide, is_small
@@ -24,7 +24,7 @@ from lance_sql.syntax.scopes import BoundQuery, Place, Scope, conjuncts
 
 if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
-    from lance_engine.expr.tree import Column, Node
+    from lance_engine.expr import Column, Node
     from sqlglot import exp
 
     from lance_sql.engines.base import Engine, Query, ScanReport
@@ -136,7 +136,7 @@ def _values(parts: Sequence[_Found], asked: Asked) -> tuple[str, ...]:
 
 def _conditions(query: BoundQuery, part: _Found, asked: Asked) -> Iterator[ScanCondition]:
     """The conditions for scans in a part of a statement."""
-    from lance_engine.expr.tree import Match, columns_of, conjuncts, walk
+    from lance_engine.expr import Match, columns_of, conjuncts, walk
 
     from lance_sql.pushdown.conditions import condition_of
 
@@ -184,7 +184,7 @@ def decide_on(condition: Condition) -> Decision:
 
 def _only_matches_json(node: Node, json: Set[Column]) -> bool:
     """Whether a condition compares columns of JSON, whose values are not texts, with nothing but patterns."""
-    from lance_engine.expr.tree import Column, Match, walk
+    from lance_engine.expr import Column, Match, walk
 
     uses = [child for part in walk(node) if not isinstance(part, Match) for child in part.children]
     return json.isdisjoint(use for use in uses if isinstance(use, Column))

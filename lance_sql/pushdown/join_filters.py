@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow.types as at
-from lance_engine.scan.width import estimated_row_bytes
+from lance_engine.scan import estimated_row_bytes
 
 from lance_sql.pushdown.rule import Asked
 from lance_sql.pushdown.wrapped_query import WrappedQuery

@@ -21,7 +21,7 @@ from lance_sql.types.python_values import is_alike
 
 if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
-    from lance_engine.scan.extremes import Extremes
+    from lance_engine.scan import Extremes
 
     from lance_sql.engines.base import Engine, Query
     from lance_sql.engines.statement_run import StatementRun

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Protocol
 
-from lance_engine.scan.width import estimated_row_bytes
+from lance_engine.scan import estimated_row_bytes
 
 from lance_sql.pushdown.statement_plan import StatementPlan
 from lance_sql.syntax import tree

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from lance_engine.base import nearest_name
 from lance_engine.errors import InvalidArgumentError
-from lance_engine.spelling import nearest
 
 #: The rules by name, and what each of them does.
 RULES: Final[Mapping[str, str]] = {
@@ -95,7 +95,7 @@ def _names(value: str) -> frozenset[str]:
     names = [name.strip().lower() for name in value.split(",") if name.strip()]
     for name in names:
         if name not in RULES and name != ALL:
-            near = nearest(name, (*RULES, ALL))
+            near = nearest_name(name, (*RULES, ALL))
             hint = f"Did you mean {near!r}? " if near else ""
             raise InvalidArgumentError(
                 f"Unknown pushdown {name!r}", remedy=f"{hint}Choose from {', '.join(RULES)}, or {ALL!r}"

@@ -7,8 +7,7 @@ from collections.abc import Callable, Hashable, Mapping
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
-from lance_engine.cache import METADATA
-from lance_engine.recent import Recent
+from lance_engine.base import METADATA, Recent
 
 from lance_sql.pushdown.settings import Pushdowns
 from lance_sql.syntax import tree

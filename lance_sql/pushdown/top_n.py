@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.types as at
-from lance_engine.scan.width import estimated_row_bytes
+from lance_engine.scan import estimated_row_bytes
 
 from lance_sql.pushdown.rule import Asked
 from lance_sql.pushdown.wrapped_query import WrappedQuery
@@ -23,7 +23,7 @@ from lance_sql.text.tokens import Token, arguments
 
 if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
-    from lance_engine.expr.tree import Node
+    from lance_engine.expr import Node
 
     from lance_sql.engines.base import Engine, Query
     from lance_sql.engines.statement_run import StatementRun
@@ -257,8 +257,7 @@ class FirstRowsQuery(WrappedQuery):
 
     def _condition(self, last: pa.Table) -> Node | None:
         """A condition that all rows up to the last one meet; None if unknown, or if all rows meet it."""
-        from lance_engine.expr import build
-        from lance_engine.expr.tree import Literal
+        from lance_engine.expr import Literal, build
 
         if not last.num_rows:
             return None

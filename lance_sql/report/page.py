@@ -9,9 +9,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from lance_engine.base import without_secrets
 from lance_engine.dataset import DatasetVersion
-from lance_engine.io.local_files import LocalErrors
-from lance_engine.legible import without_secrets
+from lance_engine.io import LocalErrors
 
 from lance_sql.display.amounts import counted, in_bytes
 from lance_sql.report import drawings

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from lance_engine.dataset import DatasetVersion
-from lance_engine.file.zone_map import ZoneMap
-from lance_engine.inspection.zones import all_zone_maps, as_text
+from lance_engine.inspection import all_zone_maps, as_text
+from lance_engine.table import ZoneMap
 
 #: Maximum number of zones in a picture; if there are more, neighbours are grouped.
 _MOST_ZONES = 300

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pyarrow.types as at
-from lance_engine.arrow_compute import pc
 from lance_engine.errors import InvalidSearchError
-from lance_engine.search.query import matrix_of
+from lance_engine.search import matrix_of
+from lance_engine.values import pc
 
 
 def different(vectors: pa.ChunkedArray, column: str) -> pa.Array:

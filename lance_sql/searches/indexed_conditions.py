@@ -18,7 +18,7 @@ from lance_sql.searches.one_table import as_condition, only_table, parsed_select
 from lance_sql.text.statement import Statement
 
 if TYPE_CHECKING:
-    from lance_engine.expr.tree import Node
+    from lance_engine.expr import Node
 
 #: The kinds of indices that support them.
 _KINDS: Final = ("label_list", "ngram")
@@ -77,7 +77,7 @@ def indexed_condition(
 def _has_index(dataset: SqlDataset) -> bool:
     if not dataset.snapshot.index_section:
         return False
-    from lance_engine.index.segments import usable_indices
+    from lance_engine.index import usable_indices
 
     indices = usable_indices(dataset.snapshot).values()
     return any(index.kind.name in _KINDS for found in indices for index in found)
@@ -104,7 +104,7 @@ def _conjuncts(tree: Any, value: Callable[[str], Any]) -> Iterator[str]:
 
 def _is_served(text: str, dataset: SqlDataset) -> bool:
     """Whether an index leaves few rows for a condition with the same meaning in engines and scans."""
-    from lance_engine.expr.from_sql import parse_sql
+    from lance_engine.expr import parse_sql
 
     try:
         node = parse_sql(text, dataset.storage_schema)
@@ -119,8 +119,7 @@ def _is_served(text: str, dataset: SqlDataset) -> bool:
 
 def _is_certain(node: Node) -> bool:
     """Whether engines and scans agree on a condition: engines differ in escape characters of patterns."""
-    from lance_engine.expr.tree import Column, Function, Literal, Match
-    from lance_engine.expr.value_types import is_text
+    from lance_engine.expr import Column, Function, Literal, Match, is_text
 
     if isinstance(node, Match):
         return node.kind in _MATCHES and isinstance(node.operand, Column) and "\\" not in node.pattern

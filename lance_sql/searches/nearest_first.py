@@ -17,7 +17,7 @@ from lance_sql.searches.one_table import as_condition, only_table, parsed_select
 from lance_sql.text.statement import Statement
 
 if TYPE_CHECKING:
-    from lance_engine.expr.tree import Node
+    from lance_engine.expr import Node
 
 #: Minimum number of rows for a search to be worthwhile.
 _MOST_ROWS: Final = 10_000
@@ -93,13 +93,13 @@ class NearestFirst:
                 return 2 * share * max(float(np.sqrt((query**2).sum()) * norms), abs(distance), 1.0)
 
     def _has_index(self) -> bool:
-        from lance_engine.search.nearest import has_index
+        from lance_engine.search import has_index
 
         return has_index(self.dataset.snapshot, self.column, self.metric)
 
     def description(self) -> list[str]:
         """Describes the operation, for people."""
-        from lance_engine.search.explain import explain_nearest
+        from lance_engine.search import explain_nearest
 
         by_index = self.by_index and self._has_index()
         snapshot = self.dataset.snapshot
@@ -232,9 +232,7 @@ def _is_vector(dataset: SqlDataset, column: str) -> bool:
 
 def _condition(tree: Any, dataset: SqlDataset, value: Callable[[str], Any]) -> str | None:
     """An equivalent condition for a scan, None if that is not certain."""
-    from lance_engine.expr.from_sql import parse_sql
-    from lance_engine.expr.tree import walk
-    from lance_engine.expr.value_types import has_zone
+    from lance_engine.expr import has_zone, parse_sql, walk
     from sqlglot import exp
 
     certain = (

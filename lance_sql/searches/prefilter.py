@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
+from lance_engine.base import load
 from lance_engine.errors import LanceError, UnsupportedFeatureError
-from lance_engine.interrupts import load
 
 from lance_sql.text.searches import SearchCall
 
@@ -26,9 +26,7 @@ def condition_of(text: str, call: SearchCall, schema: pa.Schema) -> str | None:
     """
     load("sqlglot")
     import sqlglot
-    from lance_engine.expr.from_sql import parse_sql
-    from lance_engine.expr.tree import walk
-    from lance_engine.expr.value_types import has_zone
+    from lance_engine.expr import has_zone, parse_sql, walk
     from sqlglot import exp
 
     marked = f"{text[: call.start]}__search__{text[call.end :]}"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import pyarrow as pa
 from lance_engine.errors import DatasetNotFoundError, InvalidSearchError, UnsupportedFeatureError
-from lance_engine.scan.system import ROW_ID, SYSTEM_FIELDS
+from lance_engine.scan import ROW_ID, SYSTEM_FIELDS
 
 from lance_sql.catalog.catalog import Catalog
 from lance_sql.catalog.dataset import SqlDataset
@@ -195,7 +195,7 @@ class Searches:
         options = self._options(call, dataset)
         column = self._column(call, self._value(call.places["column"]))
         query, several = self._vectors(call, call.places["query"])
-        from lance_engine.search.nearest import check_nearest  # the import takes long
+        from lance_engine.search import check_nearest  # the import takes long
 
         check_nearest(dataset.snapshot, column, query, **options)
         fields = _fields(dataset, options.pop("columns", None))
@@ -228,8 +228,7 @@ class Searches:
         is_hybrid = call.function is HYBRID_SEARCH
         text_column = self._column(call, given["text_column"]) if is_hybrid else column
         vector = self._vectors(call, call.places["query"])[0] if is_hybrid else None
-        from lance_engine.search.hybrid import check_hybrid
-        from lance_engine.search.text.search import check_search
+        from lance_engine.search import check_hybrid, check_search
 
         if is_hybrid:
             check_hybrid(dataset.snapshot, column, vector, text, text_column, **options)
@@ -269,7 +268,7 @@ class Searches:
         dataset = self._dataset(call)
         options = self._options(call, dataset)
         column = self._column(call, self._value(call.places["column"]))
-        from lance_engine.search.nearest import check_nearest
+        from lance_engine.search import check_nearest
 
         from lance_sql.searches.different_vectors import different
 
@@ -426,7 +425,7 @@ def _batches(found: pa.Table, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
 
 
 def _description(dataset: SqlDataset, column: str, options: Mapping[str, Any]) -> list[str]:
-    from lance_engine.search.explain import explain_nearest
+    from lance_engine.search import explain_nearest
 
     k, metric, filter = options.get("k", 10), options.get("metric"), options.get("filter")
     lines = explain_nearest(dataset.snapshot, column, k, metric, options)
@@ -436,7 +435,7 @@ def _description(dataset: SqlDataset, column: str, options: Mapping[str, Any]) -
 def _words(
     dataset: SqlDataset, call: SearchCall, given: Mapping[str, Any], column: str, options: Mapping[str, Any]
 ) -> list[str]:
-    from lance_engine.search.explain import explain_texts
+    from lance_engine.search import explain_texts
 
     if call.function is not HYBRID_SEARCH:
         lines = [f"words     {given['text']!r} in {column}, {options.get('k', 10):,} rows by their scores"]

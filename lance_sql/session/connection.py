@@ -12,8 +12,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
 import pyarrow as pa
+from lance_engine.base import LiveObjects
 from lance_engine.errors import InvalidArgumentError, LanceError
-from lance_engine.owned import LiveObjects
 
 from lance_sql.catalog.access import UNRESTRICTED, Restrictions
 from lance_sql.catalog.attached import LISTED
@@ -45,8 +45,7 @@ from lance_sql.text.statement import Statement
 from lance_sql.text.tokens import spellings
 
 if TYPE_CHECKING:
-    from lance_engine.plan_picture import PlanPicture
-    from lance_engine.progress import ProgressOption
+    from lance_engine.base import PlanPicture, ProgressOption
 
     from lance_sql.pushdown.settings import Pushdowns
     from lance_sql.session.explanation import Explanation

@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from lance_engine.legible import legible, legible_line, without_secrets
-from lance_engine.plan_picture import PlanNode, PlanPicture, picture
+from lance_engine.base import PlanNode, PlanPicture, legible_line, legible_text, picture, without_secrets
 
 from lance_sql.display.amounts import counted
 from lance_sql.display.plans import plan_html
 from lance_sql.engines.base import ScanReport
 
 if TYPE_CHECKING:
-    from lance_engine.metrics import ScanMetrics
+    from lance_engine.base import ScanMetrics
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +57,7 @@ class Explanation:
         lines = []
         for title, details in self._parts():
             lines += [title, *(f"  {name:10}{value}" if name else f"  {value}" for name, value in details)]
-        shown = [*map(legible_line, lines), f"Plan of {self.engine}", legible(self.plan.rstrip())]
+        shown = [*map(legible_line, lines), f"Plan of {self.engine}", legible_text(self.plan.rstrip())]
         return without_secrets("\n".join(shown))
 
     def picture(self) -> PlanPicture:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from lance_engine.spelling import nearest
+from lance_engine.base import nearest_name
 
 from lance_sql.engines.errors import point
 from lance_sql.errors import SqlError, TableNotFoundError
@@ -60,6 +60,6 @@ def _suggest_tables(error: TableNotFoundError, catalog: Catalog) -> None:
     choices = {name.lower(): name for name in known} | {
         path.lower().removesuffix(".lance"): f"'{path}'" for path in paths
     }
-    near = nearest(error.name.lower(), choices)
+    near = nearest_name(error.name.lower(), choices)
     if near and not error.remedy.startswith("Did you mean"):  # another session may have added it
         error.remedy = f"Did you mean {choices[near]}? {error.remedy}"

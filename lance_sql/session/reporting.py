@@ -11,7 +11,7 @@ from lance_sql.engines.statement_run import StatementRun
 from lance_sql.session.metrics import rows_so_far
 
 if TYPE_CHECKING:
-    from lance_engine.progress import ProgressOption
+    from lance_engine.base import ProgressOption
 
 #: Seconds between progress reports.
 _INTERVAL = 0.1
@@ -26,7 +26,7 @@ def reported(progress: ProgressOption, run: StatementRun) -> Iterator[None]:
     if not progress:
         yield
         return
-    from lance_engine.progress import Reporter
+    from lance_engine.base import Reporter
 
     reporter = Reporter(progress)
     ended = threading.Event()

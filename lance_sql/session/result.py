@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
     import polars as pl
-    from lance_engine.plan_picture import PlanPicture
-    from lance_engine.progress import ProgressOption
+    from lance_engine.base import PlanPicture, ProgressOption
 
     from lance_sql.session.explanation import Explanation
 

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 import pyarrow as pa
+from lance_engine.base import legible_line, nearest_name, without_secrets
 from lance_engine.errors import DatasetNotFoundError, LanceError
-from lance_engine.legible import legible_line, without_secrets
-from lance_engine.spelling import nearest
 
 from lance_sql.display.tables import text_table
 
@@ -117,7 +116,7 @@ def _unknown(name: str, text: str) -> LanceError:
         return LanceError(f"Cannot run '{text}'", remedy=f"{name}: {COMMANDS[name]}")
     remedy = _ELSEWHERE.get(name.lower())
     if remedy is None:
-        near = nearest(name, [*COMMANDS, *_WORDS])
+        near = nearest_name(name, [*COMMANDS, *_WORDS])
         remedy = f"Did you mean {near}?" if near else "\\? lists the commands"
     return LanceError(f"Unknown command '{text}'", remedy=remedy)
 
@@ -128,7 +127,7 @@ def _describe(shell: Shell, name: str) -> None:
     plain = name.strip("'\"")
     dataset = shell.connection.catalog.open(Reference(plain, plain, certain=True, quoted=True))
     if dataset is None:
-        near = nearest(plain, [table.strip("'") for table in shell.table_names()])
+        near = nearest_name(plain, [table.strip("'") for table in shell.table_names()])
         hint = f"Did you mean {near}? " if near else ""
         raise DatasetNotFoundError(f"Table '{plain}' not found", remedy=f"{hint}\\d lists the tables")
     rows = [

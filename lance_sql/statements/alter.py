@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from lance_engine.errors import SchemaMismatchError, UnsupportedFeatureError
-from lance_engine.operations.alter_columns import Values, alter_column
-from lance_engine.operations.whole import rename_dataset
+from lance_engine.operations import Values, alter_column, rename_dataset
 
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.catalog.values import compile_value

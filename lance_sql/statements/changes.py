@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
-from lance_engine.distinct import distinct
 from lance_engine.errors import UnsupportedFeatureError
-from lance_engine.operations.change_rows import RowChanges, change_rows
-from lance_engine.operations.retry import redo_on_conflict
-from lance_engine.scan.system import ROW_ADDRESS
+from lance_engine.operations import RowChanges, apply_changes, redo_on_conflict
+from lance_engine.scan import ROW_ADDRESS
+from lance_engine.values import distinct_numbers
 
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.display.amounts import counted as amount
@@ -58,7 +57,7 @@ def delete(session: Session, statement: exp.Delete, params: Parameters) -> pa.Ta
 
     def rows_of(target: SqlDataset) -> tuple[RowChanges, pa.Table]:
         rows = computed(session, target, text, params).rename_columns([ROW_ADDRESS, *columns])
-        return RowChanges(distinct(addresses(rows))), rows
+        return RowChanges(distinct_numbers(addresses(rows))), rows
 
     rows = commit(session, dataset, rows_of)
     if returning is not None:
@@ -240,7 +239,7 @@ def commit(
     def once(snapshot: Any) -> Any:
         changes, outcome = rows_of(kind(snapshot))
         outcomes[:] = [outcome]
-        return change_rows(snapshot, changes)
+        return apply_changes(snapshot, changes)
 
     def matches(part: SqlDataset) -> bool:
         changes, _ = rows_of(part)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from lance_engine.errors import UnsupportedFeatureError
-from lance_engine.operations.whole import drop_dataset
+from lance_engine.operations import drop_dataset
 
 from lance_sql.engines.base import Parameters
 from lance_sql.errors import SqlError, TableNotFoundError

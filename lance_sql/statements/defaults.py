@@ -7,8 +7,8 @@ import re
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
+from lance_engine.base import load
 from lance_engine.errors import UnsupportedFeatureError
-from lance_engine.interrupts import load
 
 if TYPE_CHECKING:
     from sqlglot import exp

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
-from lance_engine.interrupts import load
+from lance_engine.base import load
 
 from lance_sql.engines.base import Parameters
 from lance_sql.statements import namespaces, transactions

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
+from lance_engine.base import nearest_name
 from lance_engine.errors import ColumnNotFoundError, SchemaMismatchError
-from lance_engine.spelling import nearest
 
 from lance_sql.display.amounts import counted
 from lance_sql.engines.base import Parameters
@@ -105,7 +105,7 @@ def column_name(schema: pa.Schema, name: str) -> str:
     found = [known for known in schema.names if known.lower() == name.lower()]
     if len(found) == 1:
         return str(found[0])
-    near = nearest(name, schema.names)
+    near = nearest_name(name, schema.names)
     raise ColumnNotFoundError(
         f"Column '{name}' not found",
         remedy=f"Did you mean '{near}'?" if near else f"Available columns: {', '.join(schema.names)}",

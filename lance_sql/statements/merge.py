@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from lance_engine.arrow_compute import pc
-from lance_engine.distinct import distinct
 from lance_engine.errors import AmbiguousMergeError, UnsupportedFeatureError
-from lance_engine.operations.change_rows import RowChanges
-from lance_engine.scan.system import ROW_ADDRESS, SYSTEM_FIELDS
+from lance_engine.operations import RowChanges
+from lance_engine.scan import ROW_ADDRESS, SYSTEM_FIELDS
+from lance_engine.values import distinct_numbers, pc
 
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.display.amounts import counted as amount
@@ -96,7 +95,10 @@ def merge(
         ]
         added = list(stored_batches(found["insert"].select(schema.names).to_batches(), schema))
         changes = RowChanges(
-            distinct(addresses(found["delete"])), replaced, added, inserts_keys=found["insert"].num_rows > 0
+            distinct_numbers(addresses(found["delete"])),
+            replaced,
+            added,
+            inserts_keys=found["insert"].num_rows > 0,
         )
         return changes, found
 
@@ -138,7 +140,7 @@ def _leave_out_actions(returning: exp.Returning) -> None:
 
 def _check_once(touched: pa.Table) -> None:
     found = addresses(touched)
-    if len(distinct(found)) < len(found):
+    if len(distinct_numbers(found)) < len(found):
         raise AmbiguousMergeError(
             "Several source rows match the same row of the dataset",
             remedy="Deduplicate the source by key, for example with QUALIFY row_number() OVER (...) = 1",

@@ -8,8 +8,8 @@ from dataclasses import asdict
 from typing import Any
 
 import pyarrow as pa
+from lance_engine.base import nearest_name
 from lance_engine.errors import LanceError
-from lance_engine.spelling import nearest
 
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.catalog.metadata import metadata_table
@@ -125,7 +125,7 @@ def call(session: Session, tokens: Sequence[Token], text: str) -> pa.Table | Non
     name = tokens[1].value.lower() if len(tokens) > 1 else ""
     procedure = _PROCEDURES.get(name)
     if procedure is None:
-        near = nearest(name, _PROCEDURES)
+        near = nearest_name(name, _PROCEDURES)
         if near or not session.capabilities.has_procedures:
             hint = f"Did you mean {near}? " if near else ""
             raise SqlError(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import pyarrow as pa
 from lance_engine.errors import DatasetExistsError
-from lance_engine.write.dataset import write_dataset
+from lance_engine.write import write_dataset
 
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.engines.base import Parameters

@@ -13,8 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from lance_engine.interrupts import load
-from lance_engine.records import record
+from lance_engine.base import load, record
 
 from lance_sql.text.literals import literal_edits, parameter_edits
 from lance_sql.text.once import once_per_statement

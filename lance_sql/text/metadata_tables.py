@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lance_engine.inspection.inspector import Inspector
+from lance_engine.inspection import Inspector
 
 
 def _inspections() -> tuple[str, ...]:

@@ -7,8 +7,8 @@ import datetime
 import re
 from typing import Any
 
+from lance_engine.base import record
 from lance_engine.errors import InvalidFilterError
-from lance_engine.records import record
 
 from lance_sql.scratch import scratch
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from lance_engine.base import nearest_name, record
 from lance_engine.errors import UnsupportedFeatureError
-from lance_engine.records import record
-from lance_engine.spelling import nearest
 
 from lance_sql.text.once import once_per_statement
 from lance_sql.text.statement import Statement
@@ -188,7 +187,7 @@ def _is_named(argument: list[Token]) -> bool:
 def _option(function: SearchFunction, name: str) -> str:
     known = function.options.get(name.lower())
     if known is None:
-        near = nearest(name.lower(), function.options)
+        near = nearest_name(name.lower(), function.options)
         hint = f"Did you mean '{near}'? " if near else ""
         raise UnsupportedFeatureError(
             f"{function.name} has no argument '{name}'",

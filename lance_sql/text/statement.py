@@ -14,10 +14,9 @@ from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from lance_engine.base import nearest_name, record
 from lance_engine.errors import UnsupportedFeatureError
-from lance_engine.records import record
-from lance_engine.scan.system import SYSTEM_FIELDS
-from lance_engine.spelling import nearest
+from lance_engine.scan import SYSTEM_FIELDS
 
 from lance_sql.text.from_first import without_select
 from lance_sql.text.kinds import NAMED_TABLE, Does, kind_of
@@ -243,7 +242,7 @@ def _metadata_name(tokens: list[Token], position: int, certain: bool) -> str | N
         return name
     token = tokens[position]
     if token.kind != "word" and token.value.endswith(".lance"):  # unambiguous syntax
-        near = nearest(name, METADATA_TABLES)
+        near = nearest_name(name, METADATA_TABLES)
         hint = f"Did you mean {near!r}? " if near else ""
         raise UnsupportedFeatureError(
             f"Unknown metadata table {name!r}", remedy=f"{hint}Choose from {', '.join(METADATA_TABLES)}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from lance_engine.records import record
+from lance_engine.base import record
 
 from lance_sql.text.kinds import NAMED_TABLE
 

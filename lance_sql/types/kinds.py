@@ -12,9 +12,9 @@ import json
 from typing import Final
 
 import pyarrow as pa
+from lance_engine.base import record
 from lance_engine.errors import UnsupportedFeatureError
-from lance_engine.logical_types import EXTENSION_METADATA, EXTENSION_NAME, OPAQUE_EXTENSION, text_metadata
-from lance_engine.records import record
+from lance_engine.values import EXTENSION_METADATA, EXTENSION_NAME, OPAQUE_EXTENSION, text_metadata
 
 
 @record

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.types as at
 from lance_engine.errors import UnsupportedTypeError
-from lance_engine.python_values import python_values
+from lance_engine.values import values_as_python
 
 from lance_sql.scratch import scratch
 from lance_sql.types.columns import children, walk
@@ -41,7 +41,7 @@ _SIGNED_LIMIT: Final = 1 << 127
 def values_of(column: pa.Array | pa.ChunkedArray, kind: DuckDBPyType | None = None) -> list[Any]:
     """The values of a column of a result, whose DuckDB type is `kind`, if it has one."""
     if kind is None:
-        return python_values(column)
+        return values_as_python(column)
     if isinstance(column, pa.ChunkedArray):
         return [value for chunk in column.chunks for value in values_of(chunk, kind)]
     if is_alike(kind):
@@ -189,7 +189,7 @@ def _by_duckdb(array: pa.Array, kind: DuckDBPyType) -> list[Any]:
     if kind.id == "timestamp with time zone":
         return [_moment(value) for value in array]
     if kind.id == "timestamptz_ns":  # for these, DuckDB needs another package
-        return list(python_values(array.cast(pa.timestamp("us", array.type.tz), safe=False)))
+        return list(values_as_python(array.cast(pa.timestamp("us", array.type.tz), safe=False)))
     import duckdb
 
     metadata = {"ARROW:extension:name": "arrow.parquet.variant"} if kind.id == "variant" else None
@@ -202,7 +202,7 @@ def _by_duckdb(array: pa.Array, kind: DuckDBPyType) -> list[Any]:
             found = sorted(relation.fetchall(), key=lambda row: row[1])
             return [value for value, _ in found]
         except duckdb.Error:  # text that is not UTF-8
-            return python_values(array)
+            return values_as_python(array)
 
 
 def _moment(value: pa.Scalar) -> Any:

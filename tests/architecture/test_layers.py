@@ -48,6 +48,7 @@ FLOORS = {
         errors  other_names
     """,
     "lance_engine": """
+        base  values
         dataset
         inspection
         operations
@@ -69,6 +70,7 @@ FLOORS = {
         logical_types
         cache
         arrow_compute
+        lazy
         interrupts
         kernels  owned  recent  tasks
         machine

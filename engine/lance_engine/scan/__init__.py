@@ -1,1 +1,41 @@
 """Reading rows: scans and look-ups by row id."""
+
+from typing import TYPE_CHECKING
+
+from lance_engine.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from lance_engine.fetch.pool import helpers
+    from lance_engine.scan.entry_columns import EntryColumn
+    from lance_engine.scan.extremes import Extremes
+    from lance_engine.scan.filter import FilterSteps
+    from lance_engine.scan.filters import parse_filter
+    from lance_engine.scan.paths import column_names
+    from lance_engine.scan.plan import FilterPlan
+    from lance_engine.scan.scanner import Scanner, repeated
+    from lance_engine.scan.splits import ScanSplit
+    from lance_engine.scan.stream import Convert, ScanStream
+    from lance_engine.scan.string_numbers import StringNumbers
+    from lance_engine.scan.system import ROW_ADDRESS, ROW_ID, ROW_NUMBERS, SYSTEM_FIELDS
+    from lance_engine.scan.whole_structs import from_the_start
+    from lance_engine.scan.width import estimated_row_bytes
+else:
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "fetch.pool": "helpers",
+            "scan.entry_columns": "EntryColumn",
+            "scan.extremes": "Extremes",
+            "scan.filter": "FilterSteps",
+            "scan.filters": "parse_filter",
+            "scan.paths": "column_names",
+            "scan.plan": "FilterPlan",
+            "scan.scanner": "Scanner repeated",
+            "scan.splits": "ScanSplit",
+            "scan.stream": "Convert ScanStream",
+            "scan.string_numbers": "StringNumbers",
+            "scan.system": "ROW_ADDRESS ROW_ID ROW_NUMBERS SYSTEM_FIELDS",
+            "scan.whole_structs": "from_the_start",
+            "scan.width": "estimated_row_bytes",
+        },
+    )

@@ -20,12 +20,10 @@ from typing import Any
 
 import pyarrow as pa
 from datafusion import SessionContext, Table
-from lance_engine.arrow_compute import pc
 from lance_engine.errors import LanceError
-from lance_engine.expr.from_arrow import from_arrow
-from lance_engine.expr.tree import columns_of
-from lance_engine.scan.whole_structs import from_the_start
-from lance_engine.scan.width import estimated_row_bytes
+from lance_engine.expr import arrow_filter, columns_of
+from lance_engine.scan import estimated_row_bytes, from_the_start
+from lance_engine.values import pc
 
 from lance_sql.engines.datafusion.planning import PlannedScan, Planning
 from lance_sql.engines.datafusion.table import DataFusionTable
@@ -152,7 +150,7 @@ def _sides(
         for names, predicate in asked:
             columns.update(names)
             if predicate is not None:
-                columns |= columns_of(from_arrow(predicate, table.schema))
+                columns |= columns_of(arrow_filter(predicate, table.schema))
         # Scans that the planner has not shown so far would be noticed as a difference in number.
         counted = scans.count(name) == len(asked)
         needed = pa.schema([field for field in table.schema if field.name in columns])

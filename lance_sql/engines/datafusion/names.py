@@ -12,7 +12,7 @@ import pyarrow as pa
 from datafusion import SessionContext, Table, udtf
 from datafusion.catalog import CatalogProvider, SchemaProvider, TableProviderFactory
 from lance_engine.errors import InvalidFilterError, LanceError
-from lance_engine.io.external_access import AllowExternal, with_external_access
+from lance_engine.io import AllowExternal, with_external_access
 
 from lance_sql.catalog.binding import Binding
 from lance_sql.catalog.catalog import Catalog

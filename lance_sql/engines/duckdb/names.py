@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import duckdb
 import pyarrow as pa
+from lance_engine.base import LiveObjects, OwnedValues
 from lance_engine.errors import LanceError
-from lance_engine.io.external_access import AllowExternal, with_external_access
-from lance_engine.owned import LiveObjects, OwnedValues
+from lance_engine.io import AllowExternal, with_external_access
 
 from lance_sql.catalog.access import Restrictions
 from lance_sql.catalog.attached import LISTED

@@ -11,11 +11,11 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from lance_engine.fetch.pool import helpers
+from lance_engine.scan import helpers
 
 if TYPE_CHECKING:
     import duckdb
-    from lance_engine.tasks import Task
+    from lance_engine.base import Task
 
 #: The process, and the database that opens in it before a session needs it.
 _ahead: deque[tuple[int, Task[duckdb.DuckDBPyConnection]]] = deque(maxlen=1)

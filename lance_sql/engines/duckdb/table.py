@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, get_args
 
 import duckdb
 import pyarrow as pa
+from lance_engine.base import Recent
 from lance_engine.errors import InvalidFilterError, UnsupportedFeatureError
-from lance_engine.recent import Recent
 
 from lance_sql.engines.base import Decision, EngineData
 from lance_sql.engines.duckdb.planning import Planning
@@ -33,8 +33,7 @@ from lance_sql.types.relations import register_stored, register_table
 
 if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
-    from lance_engine.scan.plan import FilterPlan
-    from lance_engine.scan.scanner import Scanner
+    from lance_engine.scan import FilterPlan, Scanner
 
     from lance_sql.engines.join_keys import JoinKeys
     from lance_sql.engines.plain_dataset import PlainDataset
@@ -172,11 +171,10 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
     def _judge(self, predicate: Any, role: Role, pushdown: Pushdown) -> _Offered:
         if pushdown == "none":
             return _Offered(None, Decision(predicate.fragment(), False, "pushdown is disabled"))
-        from lance_engine.expr.from_duckdb import from_duckdb
-        from lance_engine.expr.tree import columns_of
+        from lance_engine.expr import columns_of, duckdb_filter
 
         try:
-            tree = from_duckdb(predicate, self.table.filter_schema)
+            tree = duckdb_filter(predicate, self.table.filter_schema)
         except InvalidFilterError:
             reason = "this condition is not supported by scans"
             return _Offered(None, Decision(predicate.fragment(), False, reason))
@@ -223,7 +221,7 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
         if len(conditions) < 2:
             return conditions[0].plan if conditions else None
         from lance_engine.expr.build import conjunction
-        from lance_engine.scan.plan import FilterPlan
+        from lance_engine.scan import FilterPlan
 
         plans = [condition.plan for condition in conditions]
 
