@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 #: Smaller tables are read in the time that a second query takes.
 _SMALL_BYTES: Final = 8 << 20
+#: The same of remote tables: each row takes a request for each of its columns, and more with a condition.
+_SMALL_REMOTE_BYTES: Final = 256 << 20
 #: Maximum share of requested rows, as 1 in this many.
 _SHARE: Final = 20
 
@@ -205,7 +207,11 @@ def _pays(dataset: DatasetVersion, wanted: FirstRows, force: bool) -> bool:
     ]
     first = [field for field in schema if field.name.lower() in read_first]
     rows = dataset.count_rows()
-    if wanted.rows * _SHARE > rows or rows * estimated_row_bytes(schema) < _SMALL_BYTES:
+    is_local = dataset.snapshot.is_local
+    if not is_local and wanted.tested:
+        return False
+    small = _SMALL_BYTES if is_local else _SMALL_REMOTE_BYTES
+    if wanted.rows * _SHARE > rows or rows * estimated_row_bytes(schema) < small:
         return False
     return bool(late) and estimated_row_bytes(pa.schema(late)) >= estimated_row_bytes(pa.schema(first))
 

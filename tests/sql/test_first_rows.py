@@ -8,7 +8,7 @@ import itertools
 import math
 import random
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pyarrow as pa
@@ -18,6 +18,9 @@ from bound_queries import bound
 import lance_sql
 from lance_sql.pushdown import top_n as reading
 from lance_sql.pushdown.top_n import first_rows
+
+if TYPE_CHECKING:
+    from conftest import ObjectStore
 
 ROWS = 40_000
 COLUMNS = ["whole", "sorted_", "money", "day", "moment", "share", "single", "rare"]
@@ -191,3 +194,23 @@ def test_what_does_not_pay(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert scans(f"SELECT * FROM '{path}' ORDER BY id LIMIT 3") == 2
     monkeypatch.setattr(reading, "_SMALL_BYTES", 1 << 40)
     assert scans(f"SELECT * FROM '{path}' ORDER BY id LIMIT 3") == 1
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
+def test_remote_tables_have_to_be_larger(
+    engine: str, table: pa.Table, object_store: ObjectStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uri = object_store.s3("t.lance")
+    lance_sql.write(table.slice(0, 2_000), uri, storage_options=object_store.options)
+    con = lance_sql.connect(engine=engine, storage_options=object_store.options)
+    expected = table.slice(1_997, 3).to_pylist()[::-1]
+    for small, scans in ((reading._SMALL_REMOTE_BYTES, 1), (0, 2)):
+        monkeypatch.setattr(reading, "_SMALL_REMOTE_BYTES", small)
+        result = con.sql(f"SELECT * FROM '{uri}' ORDER BY id DESC LIMIT 3")
+        assert [row["id"] for row in result.arrow().to_pylist()] == [row["id"] for row in expected]
+        assert result.metrics is not None
+        assert len(result.metrics["scans"]) == scans
+    result = con.sql(f"SELECT * FROM '{uri}' WHERE id < 1990 ORDER BY id DESC LIMIT 3")
+    assert [row["id"] for row in result.arrow().to_pylist()] == [1989, 1988, 1987]
+    assert result.metrics is not None
+    assert len(result.metrics["scans"]) == 1
