@@ -21,7 +21,7 @@ from rich.table import Table
 from benchmarks import clickbench, paired
 from demo.data import TABLES, generate, own_writer
 from demo.queries import query_text
-from lance_sql.pushdown.settings import ALL, DISABLED, RULES
+from lance_sql.pushdown_settings import ALL, DISABLED, RULES
 
 ENGINES: Final = ("duckdb", "datafusion")
 EVERYTHING, NOTHING, PARQUET = "all rules", "no rules", "Parquet"

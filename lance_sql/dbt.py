@@ -12,7 +12,7 @@ from lance_engine.errors import InvalidArgumentError
 
 from lance_sql.api import open as open_dataset
 from lance_sql.api import write
-from lance_sql.engines.duckdb.names import install
+from lance_sql.installed.duckdb import install
 
 __all__ = ["Plugin"]
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lance_engine.scan import Scanner
 
     from lance_sql.engines.parts import Parts
-    from lance_sql.pushdown.settings import Pushdowns
+    from lance_sql.pushdown_settings import Pushdowns
     from lance_sql.syntax.scopes import Names
 
 Parameters = Sequence[Any] | Mapping[str, Any] | None

@@ -12,7 +12,7 @@ from lance_sql.engines.capabilities import Capabilities
 from lance_sql.engines.errors import translated
 from lance_sql.engines.statement_run import StatementRun
 from lance_sql.engines.table import EngineTable
-from lance_sql.pushdown.settings import NO_PUSHDOWNS, initial_pushdowns
+from lance_sql.pushdown_settings import NO_PUSHDOWNS, initial_pushdowns
 
 
 class Scanned(Protocol):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from lance_engine.base import METADATA, Recent
 
-from lance_sql.pushdown.settings import Pushdowns
+from lance_sql.pushdown_settings import Pushdowns
 from lance_sql.syntax import tree
 from lance_sql.syntax.scopes import BoundQuery, Names
 from lance_sql.text.kinds import Does

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import pyarrow as pa
 
 from lance_sql.errors import SqlError
-from lance_sql.pushdown.settings import DISABLED, VERIFY
+from lance_sql.pushdown_settings import DISABLED, VERIFY
 from lance_sql.syntax.tree import tree_of
 from lance_sql.types.python_values import rows_of
 

@@ -47,7 +47,7 @@ from lance_sql.text.tokens import spellings
 if TYPE_CHECKING:
     from lance_engine.base import PlanPicture, ProgressOption
 
-    from lance_sql.pushdown.settings import Pushdowns
+    from lance_sql.pushdown_settings import Pushdowns
     from lance_sql.session.explanation import Explanation
 
 #: Numbers the names of temporary registrations: several threads may use them at once.

@@ -11,7 +11,7 @@ import pyarrow as pa
 from lance_sql.catalog.catalog import Catalog
 from lance_sql.engines.base import Parameters
 from lance_sql.engines.capabilities import Capabilities
-from lance_sql.pushdown.settings import Pushdowns
+from lance_sql.pushdown_settings import Pushdowns
 from lance_sql.text.statement import Statement
 
 #: Placeholder for the name of a temporary registration in generated statements.

@@ -8,14 +8,14 @@ from typing import Final
 from lance_engine.errors import UnsupportedFeatureError
 
 from lance_sql.errors import SqlError
-from lance_sql.pushdown.settings import SETTINGS, initial
+from lance_sql.pushdown_settings import SETTINGS, initial
 from lance_sql.statements.session import Session
 from lance_sql.text.statement import Statement
 from lance_sql.text.tokens import Token
 
 _PREFIX: Final = "lance_"
 _ISOLATION, _VECTOR_INDEX = "lance_isolation", "lance_vector_index"
-#: The values that a setting may have, the initial one last; () for those of `lance_sql.pushdown.settings`.
+#: The values that a setting may have, the initial one last; () for those of `lance_sql.pushdown_settings`.
 _VALUES: Final[dict[str, tuple[str, ...]]] = {
     _ISOLATION: ("serializable", "snapshot"),
     _VECTOR_INDEX: ("auto", "off"),

@@ -13,7 +13,7 @@ import sql_tables
 import sqlglot  # noqa: F401  # until it is loaded, small tables are read as they are
 
 import lance_sql
-from lance_sql.pushdown.settings import SETTINGS
+from lance_sql.pushdown_settings import SETTINGS
 
 TPCH_TABLES = ("customer", "lineitem", "nation", "orders", "part", "partsupp", "region", "supplier")
 

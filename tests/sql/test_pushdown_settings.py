@@ -11,8 +11,8 @@ from lance_engine.errors import InvalidArgumentError, LanceError
 
 import lance_sql
 from lance_sql.pushdown.limit import LimitedQuery
-from lance_sql.pushdown.settings import RULES, SETTINGS
 from lance_sql.pushdown.verification import Verification, check_included, check_same, verification_of
+from lance_sql.pushdown_settings import RULES, SETTINGS
 from lance_sql.text.statement import Statement
 
 ROWS = 3_000

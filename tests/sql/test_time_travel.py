@@ -173,7 +173,7 @@ def test_other_connections_stay_as_they_are(history):
 
 
 def test_an_installed_connection_can_be_forgotten():
-    from lance_sql.engines.duckdb import names as duckdb_names
+    from lance_sql.installed import duckdb as duckdb_names
 
     session = duckdb.connect()
     gc.collect()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from lance_sql.engines.base import Decision
 from lance_sql.engines.pushdown import is_small
-from lance_sql.pushdown.settings import Pushdowns
+from lance_sql.pushdown_settings import Pushdowns
 
 if TYPE_CHECKING:
     from lance_sql.engines.duckdb.table import DuckDBTable

@@ -32,7 +32,7 @@ from lance_sql.engines.duckdb.table import DuckDBTable, register_data, source
 from lance_sql.engines.interrupt import Interruptible
 from lance_sql.engines.statement_run import Runs, StatementRun
 from lance_sql.engines.table_session import TableSession
-from lance_sql.pushdown.settings import NO_PUSHDOWNS
+from lance_sql.pushdown_settings import NO_PUSHDOWNS
 from lance_sql.types.exact import exact_columns
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from lance_sql.engines.duckdb.refused_changes import refuse_changes
 from lance_sql.engines.duckdb.settings import Changes, nulls_are_last, restrictions
 from lance_sql.engines.duckdb.table import register, register_data
 from lance_sql.engines.errors import missing_table
-from lance_sql.searches.installed import InstalledSearches, explained_rows
+from lance_sql.installed.searches import InstalledSearches, explained_rows
 from lance_sql.text.definitions import qualified
 from lance_sql.text.kinds import KINDS, Does
 from lance_sql.text.shown import ALL_TABLES, shown, shown_within, with_shown

@@ -25,7 +25,7 @@ from lance_sql.engines.datafusion.table import DataFusionTable, as_dataset, repl
 from lance_sql.engines.datafusion.unpushed import planning_again
 from lance_sql.engines.statement_run import Runs
 from lance_sql.engines.table import EngineTable
-from lance_sql.searches.installed import InstalledSearches, explained_rows
+from lance_sql.installed.searches import InstalledSearches, explained_rows
 from lance_sql.text.definitions import qualified
 from lance_sql.text.reference import NEWEST, Reference, VersionChoice, moment
 from lance_sql.text.statement import Statement
