@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from lance_engine.kernels import RowPieces
     from lance_engine.legible import legible as legible_text
     from lance_engine.legible import legible_line, without_secrets
+    from lance_engine.lru_cache import LruCache
     from lance_engine.metrics import ScanMetrics
     from lance_engine.owned import LiveObjects, OwnedValues
     from lance_engine.plan_picture import PlanNode, PlanPicture, picture
     from lance_engine.progress import ProgressEvent, ProgressOption, Reporter
-    from lance_engine.recent import Recent
     from lance_engine.records import record
     from lance_engine.spelling import nearest as nearest_name
     from lance_engine.tasks import Task, start_thread
@@ -26,11 +26,11 @@ else:
             "interrupts": "load",
             "kernels": "RowPieces",
             "legible": "legible_line legible=legible_text without_secrets",
+            "lru_cache": "LruCache",
             "metrics": "ScanMetrics",
             "owned": "LiveObjects OwnedValues",
             "plan_picture": "PlanNode PlanPicture picture",
             "progress": "ProgressEvent ProgressOption Reporter",
-            "recent": "Recent",
             "records": "record",
             "spelling": "nearest=nearest_name",
             "tasks": "Task start_thread",

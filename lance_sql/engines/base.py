@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import pyarrow as pa
-from lance_engine.base import Recent, record
+from lance_engine.base import LruCache, record
 from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import InvalidArgumentError
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Parameters = Sequence[Any] | Mapping[str, Any] | None
 #: What engines keep for a statement that runs again, by keys of their own.
-Kept = Recent[Hashable, Any]
+StatementCache = LruCache[Hashable, Any]
 
 
 def check_parameters(params: Any) -> None:
@@ -200,10 +200,10 @@ class Engine(Protocol):
     def without_pushdowns(self) -> AbstractContextManager[None]:
         """Statements that are planned and run in this block use no rules."""
 
-    def query(self, text: str, params: Parameters, kept: Kept | None = None) -> PlannedQuery:
+    def query(self, text: str, params: Parameters, cache: StatementCache | None = None) -> PlannedQuery:
         """Plan `text`; statements without a result run at once. Raises `LanceError`.
 
-        `kept` is what the engine keeps for the text until its datasets or settings are others.
+        `cache` has what the engine keeps for the text until its datasets or settings are others.
         """
 
     def kinds(self, rows: pa.Table) -> Sequence[Any]:

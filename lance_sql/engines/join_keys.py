@@ -52,11 +52,11 @@ class KeyUse:
     reason: str
 
     def __str__(self) -> str:
-        receiver = f"{self.path.receiver}.{self.path.column}"
-        giver = f"{self.path.giver}.{self.path.key}"
+        probe = f"{self.path.probe}.{self.path.column}"
+        build = f"{self.path.build}.{self.path.key}"
         outcome = "applied" if self.applied else "not applied"
         keys = "key" if self.keys == 1 else "keys"
-        return f"{receiver} in {self.keys:,} {keys} of {giver}: {outcome}, {self.reason}"
+        return f"{probe} in {self.keys:,} {keys} of {build}: {outcome}, {self.reason}"
 
 
 class JoinKeys:
@@ -93,21 +93,21 @@ class JoinKeys:
         self.uses: list[KeyUse] = []
 
     @property
-    def givers(self) -> frozenset[str]:
+    def build_tables(self) -> frozenset[str]:
         """The tables whose conditions are worth testing in their scans."""
-        return frozenset(path.giver for path in self.paths)
+        return frozenset(path.build for path in self.paths)
 
     @property
     def takers(self) -> frozenset[str]:
         """The tables whose scans test keys of others."""
-        return frozenset(path.receiver for path in self.paths)
+        return frozenset(path.probe for path in self.paths)
 
     def descriptions(self, ran: bool) -> list[str]:
         """The planned use of the keys; or the actual one, once the statement `ran`."""
         known = {use.path: str(use) for use in self.uses}
         return [
             known.get(path)
-            or f"{path.receiver}.{path.column} in keys of {path.giver}.{path.key}"
+            or f"{path.probe}.{path.column} in keys of {path.build}.{path.key}"
             + (f": not applied, {self._hindrance(path)}" if ran else " if these are few and known in time")
             for path in self.paths
         ]
@@ -115,10 +115,10 @@ class JoinKeys:
     def _hindrance(self, path: KeyPath) -> str:
         """Why the keys of a path were not tested in a run."""
         if not self._collects(path):
-            return f"{path.giver} is not read ahead"
-        collected = self._collected.get((path.giver, path.key))
+            return f"{path.build} is not read ahead"
+        collected = self._collected.get((path.build, path.key))
         if collected is None:
-            return f"the scan of {path.giver} leaves no rows out"
+            return f"the scan of {path.build} leaves no rows out"
         if collected.dropped_at:
             return f"dropped, {collected.dropped_at:,} or more are too many"
         return "they were not known in time"
@@ -128,15 +128,15 @@ class JoinKeys:
     ) -> _Collector | None:
         """The collector for the keys of a scan of a table, or of some `splits` of it; None without keys."""
         columns = scanner.schema.names
-        paths = [path for path in self.paths if path.giver == table and self._collects(path)]
+        paths = [path for path in self.paths if path.build == table and self._collects(path)]
         keys = {path.key for path in paths}.intersection(columns)
         if not keys or not _excludes(scanner.filter) or scanner.limit is not None or scanner.offset:
             return None
         with self._lock:
             found = {}
             for key in sorted(keys):
-                receivers = {path.receiver for path in paths if path.key == key}
-                most = max(self._most_keys(self._rows[table], self._rows[receiver]) for receiver in receivers)
+                probe_tables = {path.probe for path in paths if path.key == key}
+                most = max(self._most_keys(self._rows[table], self._rows[probe]) for probe in probe_tables)
                 place = self._collected.setdefault(
                     (table, key), _Collected(most, self._rows[table], self._most_passing)
                 )
@@ -152,7 +152,7 @@ class JoinKeys:
         self._read_ahead.discard(table)
 
     def _collects(self, path: KeyPath) -> bool:
-        return path not in self._waiting or path.giver in self._read_ahead
+        return path not in self._waiting or path.build in self._read_ahead
 
     def _most_keys(self, given: int, received: int) -> int:
         """The maximum number of keys of `given` rows that are worth testing in `received` rows."""
@@ -162,7 +162,7 @@ class JoinKeys:
     def plans(self, table: str, dataset: DatasetVersion) -> list[FilterPlan]:
         """The condition on rows of a table, from the keys known so far."""
         with self._lock:
-            found = [self._decide(path, dataset) for path in self.paths if path.receiver == table]
+            found = [self._decide(path, dataset) for path in self.paths if path.probe == table]
             return [*self._excluding.get(table, ()), *(plan for plan in found if plan is not None)]
 
     def planned(self, table: str) -> None:
@@ -175,12 +175,12 @@ class JoinKeys:
 
     def _decide(self, path: KeyPath, dataset: DatasetVersion) -> FilterPlan | None:
         if path not in self._decided:
-            collected = self._collected.get((path.giver, path.key))
+            collected = self._collected.get((path.build, path.key))
             keys = None if collected is None else collected.keys()
             if keys is None:
                 return None
             plan, reason = self._conditions.condition(
-                path, keys, self._rows[path.receiver], dataset, self._most_passing
+                path, keys, self._rows[path.probe], dataset, self._most_passing
             )
             self._decided[path] = plan
             self.uses.append(KeyUse(path, len(keys), plan is not None, reason))

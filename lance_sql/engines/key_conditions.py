@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 #: Maximum number of keys that are looked up in an index.
 _MOST_LOOKED_UP: Final = 10_000
-#: Maximum number of keys per row of the receiver for remote files, whose rows are not sampled.
+#: Maximum number of keys per row of the probe side for remote files, whose rows are not sampled.
 _REMOTE_SHARE: Final = 1 / 64
 #: Maximum share of rows that pass, for testing and selecting rows to be faster than reading all. Engines that
 #: filter joins gain less.
 MOST_PASSING_SHARE: Final = 1 / 8
 MOST_PASSING_SHARE_FILTERED: Final = 1 / 12
-#: Number of places at which rows of the receiver are sampled: each costs as much as reading thousands in
+#: Number of places at which rows of the probe side are sampled: each costs as much as reading thousands in
 #: sequence.
 _SAMPLED_PLACES: Final = 8
 #: Maximum number of keys that are kept with their condition, for each path.
@@ -36,14 +36,14 @@ _MOST_KEPT: Final = 10_000
 
 
 class KeyPath(NamedTuple):
-    """Rows of `receiver` only matter if their `column` is the `key` of a row of `giver` that matters.
+    """Rows of `probe` only matter if their `column` is the `key` of a row of `build` that matters.
 
-    If `giver` occurs several times, that is a row which matters to any of them.
+    If `build` occurs several times, that is a row which matters to any of them.
     """
 
-    giver: str
+    build: str
     key: str
-    receiver: str
+    probe: str
     column: str
 
 
@@ -103,14 +103,14 @@ def _plan(
 
 
 def _listed(path: KeyPath, keys: npt.NDArray[np.int64], dataset: DatasetVersion) -> SummarizedIn:
-    """The condition that a column of the receiver is one of some keys."""
+    """The condition that a column of the probe side is one of some keys."""
     kind = dataset.storage_schema.field(path.column).type
     stored = pa.int32() if pa.types.is_date32(kind) else kind
     least, most = integer_bounds(stored)
     fitting = keys[(keys >= least) & (keys <= most)]
     values = of_numpy(fitting).cast(stored).view(kind)
     keys_of = "key of" if len(values) == 1 else "keys of"
-    summary = f"{len(values):,} {keys_of} {path.giver}.{path.key}"
+    summary = f"{len(values):,} {keys_of} {path.build}.{path.key}"
     return SummarizedIn(Column((path.column,), kind), values, summary=summary)
 
 

@@ -7,7 +7,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
-from lance_engine.base import OwnedValues, Recent
+from lance_engine.base import LruCache, OwnedValues
 from lance_engine.errors import LanceError
 from lance_engine.scan import SYSTEM_FIELDS
 
@@ -59,9 +59,9 @@ class EngineTable:
         parts: Parts | None = None,
     ) -> None:
         self.dataset = dataset
-        self._scans: Recent[_ScanKey, TableScan] = Recent(_KEPT_SCANS)
+        self._scans: LruCache[_ScanKey, TableScan] = LruCache(_KEPT_SCANS)
         #: the same for each plan, as long as that exists
-        self._filtered: OwnedValues[FilterPlan, Recent[_ScanKey, TableScan]] = OwnedValues()
+        self._filtered: OwnedValues[FilterPlan, LruCache[_ScanKey, TableScan]] = OwnedValues()
         self.name = (name or dataset.uri) if parts is None else parts.of
         self._batch_rows = batch_rows
         self._total_order = total_order
@@ -165,7 +165,7 @@ class EngineTable:
 
             if not isinstance(filter, FilterPlan):
                 return None
-            scans = self._filtered.computed(filter, partial(Recent, _KEPT_SCANS))
+            scans = self._filtered.computed(filter, partial(LruCache, _KEPT_SCANS))
         return scans.computed(key, partial(self._new_scan, key, filter)).again()
 
     def _new_scan(

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
-from lance_engine.base import Recent
+from lance_engine.base import LruCache
 from lance_engine.expr import Column, Comparison, In, IsNull, Literal, Node, conjuncts, in_total_order
 from lance_engine.expr.build import conjunction
 from lance_engine.scan import FilterPlan, parse_filter
@@ -36,7 +36,7 @@ class TableFilters:
         self._schema = schema
         self._total_order = total_order
         #: by the pickled bytes of expressions
-        self._plans: Recent[bytes, FilterPlan] = Recent(_KEPT_EXPRESSIONS)
+        self._plans: LruCache[bytes, FilterPlan] = LruCache(_KEPT_EXPRESSIONS)
 
     def of_filter(self, filter: pc.Expression | FilterPlan) -> FilterPlan:
         """The plan of an expression, unless it is one."""

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from lance_engine.base import Recent
+from lance_engine.base import LruCache
 from lance_engine.errors import LanceError
 
 from lance_sql.engines.base import Decision
@@ -98,7 +98,7 @@ class Filters:
         parts = () if query is None else asked.plan.fact(self.name, lambda: list(_parts(query)))
         if query is None or not parts:
             return ()
-        known: Recent[Any, Any] = asked.plan.fact("conditions", lambda: Recent(_KEPT_VALUES))
+        known: LruCache[Any, Any] = asked.plan.fact("conditions", lambda: LruCache(_KEPT_VALUES))
         values = _values(parts, asked)
         found: Sequence[ScanCondition] = known.computed(
             values, lambda: [part for one in parts for part in _conditions(query, one, asked)]

@@ -98,7 +98,7 @@ def _joins(
 
     places = query.counts or {}
     paths = [path for path in key_paths(query) if _has_keys(path, datasets)]
-    useful = [path for path in paths if places[path.giver] == 1 and (force or _is_useful(path, datasets))]
+    useful = [path for path in paths if places[path.build] == 1 and (force or _is_useful(path, datasets))]
     ahead: frozenset[KeyPath] = frozenset()
     if reads_ahead:
         ahead = frozenset(paths if force else _useful_ahead(paths, datasets)).difference(useful)
@@ -119,19 +119,19 @@ def _is_small(dataset: DatasetVersion) -> bool:
 def _has_keys(path: KeyPath, datasets: Mapping[str, DatasetVersion]) -> bool:
     """Whether both columns have types whose values can be compared as keys."""
     kinds = (
-        datasets[path.giver].storage_schema.field(path.key).type,
-        datasets[path.receiver].storage_schema.field(path.column).type,
+        datasets[path.build].storage_schema.field(path.key).type,
+        datasets[path.probe].storage_schema.field(path.column).type,
     )
     numbers = all(at.is_integer(kind) and not at.is_uint64(kind) for kind in kinds)
     return numbers or all(map(at.is_date32, kinds))
 
 
 def _is_useful(path: KeyPath, datasets: Mapping[str, DatasetVersion]) -> bool:
-    return _is_larger(path, datasets) and not _is_small(datasets[path.receiver])
+    return _is_larger(path, datasets) and not _is_small(datasets[path.probe])
 
 
 def _is_larger(path: KeyPath, datasets: Mapping[str, DatasetVersion]) -> bool:
-    return datasets[path.giver].count_rows() * _LARGER <= datasets[path.receiver].count_rows()
+    return datasets[path.build].count_rows() * _LARGER <= datasets[path.probe].count_rows()
 
 
 def _useful_ahead(paths: Sequence[KeyPath], datasets: Mapping[str, DatasetVersion]) -> Iterator[KeyPath]:
@@ -139,8 +139,8 @@ def _useful_ahead(paths: Sequence[KeyPath], datasets: Mapping[str, DatasetVersio
 
     Small tables test keys as well if they give keys to large ones.
     """
-    large = {path for path in paths if not _is_small(datasets[path.receiver])}
-    givers = {path.giver for path in large}
+    large = {path for path in paths if not _is_small(datasets[path.probe])}
+    build_tables = {path.build for path in large}
     for path in paths:
-        if path in large or (path.receiver in givers and _is_larger(path, datasets)):
+        if path in large or (path.probe in build_tables and _is_larger(path, datasets)):
             yield path

@@ -25,22 +25,22 @@ def key_paths(query: BoundQuery) -> list[KeyPath]:
     for scope in query.scopes:
         reader.read(scope)
     edges, found = reader.edges, []
-    pairs = {(giver.occurrence.table, giver.column, to.occurrence.table, to.column) for giver, to in edges}
-    for giver, key, receiver, column in sorted(pairs):
-        # All occurrences of the receiver must use keys of an occurrence of the giver.
-        sources = [Place(Occurrence(giver, number), key) for number in range(counts[giver])]
-        targets = [Place(Occurrence(receiver, number), column) for number in range(counts[receiver])]
-        if giver != receiver and all(
-            any((source, target) in edges for source in sources) for target in targets
-        ):
-            found.append(KeyPath(giver, key, receiver, column))
+    pairs = {
+        (build.occurrence.table, build.column, probe.occurrence.table, probe.column) for build, probe in edges
+    }
+    for build, key, probe, column in sorted(pairs):
+        # All occurrences of the probe side must use keys of an occurrence of the build side.
+        sources = [Place(Occurrence(build, number), key) for number in range(counts[build])]
+        targets = [Place(Occurrence(probe, number), column) for number in range(counts[probe])]
+        if build != probe and all(any((source, target) in edges for source in sources) for target in targets):
+            found.append(KeyPath(build, key, probe, column))
     return found
 
 
 class _Reader:
     def __init__(self, query: BoundQuery) -> None:
         self._query = query
-        #: giver and receiver
+        #: build and probe side
         self.edges: set[tuple[Place, Place]] = set()
 
     def read(self, scope: Scope) -> None:

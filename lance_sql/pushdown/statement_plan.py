@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Mapping
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
-from lance_engine.base import METADATA, Recent
+from lance_engine.base import METADATA, LruCache
 
 from lance_sql.pushdown_settings import Pushdowns
 from lance_sql.syntax import tree
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
 
     from lance_sql.catalog.binding import Bound
-    from lance_sql.engines.base import Engine, Kept, Parameters
+    from lance_sql.engines.base import Engine, Parameters, StatementCache
 
 T = TypeVar("T")
 
@@ -77,9 +77,9 @@ class StatementPlan:
         return value
 
     @property
-    def of_engine(self) -> Kept:
+    def of_engine(self) -> StatementCache:
         """What the engine keeps for the statement."""
-        return self.fact("of the engine", partial(Recent, _KEPT_BY_ENGINE))
+        return self.fact("of the engine", partial(LruCache, _KEPT_BY_ENGINE))
 
     def known(self, name: Hashable) -> Any:
         """A fact that is kept; None without one."""
@@ -125,7 +125,7 @@ class StatementPlans:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._kept: Recent[PlanKey, StatementPlan] = Recent(_KEPT_PLANS)
+        self._kept: LruCache[PlanKey, StatementPlan] = LruCache(_KEPT_PLANS)
 
     def of(self, statement: Statement, bound: Bound, parameters: Parameters) -> StatementPlan:
         """The plan of a statement."""

@@ -72,7 +72,7 @@ FLOORS = {
         arrow_compute
         lazy
         interrupts
-        kernels  owned  recent  tasks
+        kernels  lru_cache  owned  tasks
         machine
         plan_picture
         errors  arrow_values  python_values

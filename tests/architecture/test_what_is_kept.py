@@ -8,7 +8,8 @@ from test_layers import ROOTS
 from walk import PAGE
 
 _KEEPS = re.compile(
-    r"= (Recent|OwnedValues|LiveObjects)\(|Recent\(_|\(Recent, |lru_cache\(|^@(functools\.)?cache$", re.M
+    r"= (LruCache|OwnedValues|LiveObjects)\(|LruCache\(_|\(LruCache, |lru_cache\(|^@(functools\.)?cache$",
+    re.M,
 )
 
 

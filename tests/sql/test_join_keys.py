@@ -51,7 +51,7 @@ FOUND = {
     "SELECT * FROM a, b, b AS other WHERE a.k = b.k AND a.k = other.k": {A_TO_B, B_TO_A},
     "SELECT * FROM a JOIN b ON a.k = b.k, b AS other, a AS one": set(),
     "SELECT * FROM a, b, c WHERE a.k = b.k AND b.k = c.k": {
-        KeyPath(giver, "k", receiver, "k") for giver in "abc" for receiver in "abc" if giver != receiver
+        KeyPath(build, "k", probe, "k") for build in "abc" for probe in "abc" if build != probe
     },
     "WITH s AS (SELECT a.k FROM a JOIN b USING (k)) SELECT * FROM s": {A_TO_B, B_TO_A},
     "SELECT * FROM (SELECT a.k FROM a JOIN b USING (k) LIMIT 5) s": {A_TO_B, B_TO_A},

@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from lance_engine.errors import InvalidFilterError
 from lance_engine.expr.tree import Node
+from lance_engine.lru_cache import LruCache
 from lance_engine.owned import OwnedValues
-from lance_engine.recent import Recent
 from lance_engine.scan.system import SYSTEM_FIELDS
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 #: Number of parsed filters that are kept for each schema, which versions usually share.
 _KEPT_FILTERS: Final = 64
-_parsed: OwnedValues[Schema, Recent[str, Node]] = OwnedValues()
+_parsed: OwnedValues[Schema, LruCache[str, Node]] = OwnedValues()
 
 
 def parse_filter(filter: str | pc.Expression | Node | None, snapshot: Snapshot) -> Node | None:
@@ -31,7 +31,7 @@ def parse_filter(filter: str | pc.Expression | Node | None, snapshot: Snapshot) 
     if isinstance(filter, Node):
         return filter
     if isinstance(filter, str):
-        kept = _parsed.computed(snapshot.schema, partial(Recent, _KEPT_FILTERS))
+        kept = _parsed.computed(snapshot.schema, partial(LruCache, _KEPT_FILTERS))
         return kept.computed(filter, partial(_parsed_sql, filter, snapshot))
     # Takes long to import.
     import pyarrow.compute as pc

@@ -12,8 +12,8 @@ import numpy as np
 
 from lance_engine.fetch import MOST_AHEAD, ordered_ahead
 from lance_engine.index.ranges import intersection
+from lance_engine.lru_cache import LruCache
 from lance_engine.metrics import IndexMetrics, ScanMetrics, counting
-from lance_engine.recent import Recent
 from lance_engine.scan.fragment import FragmentReader
 from lance_engine.scan.projection import Projection
 from lance_engine.scan.reader import RowsReader
@@ -98,7 +98,7 @@ class FilterPlan:
         if indices and self.tested is not None:
             self.indexed = _joined_search(snapshot, parts) if parts else _search(snapshot, self.tested)
         self.pruner = _pruner(snapshot, self.tested) if zone_maps and self.tested is not None else None
-        self._joined: Recent[tuple[FilterPlan, ...], FilterPlan] = Recent(_KEPT_JOINED)
+        self._joined: LruCache[tuple[FilterPlan, ...], FilterPlan] = LruCache(_KEPT_JOINED)
 
     @cached_property
     def steps(self) -> FilterSteps | None:

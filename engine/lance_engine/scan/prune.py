@@ -10,7 +10,7 @@ import numpy.typing as npt
 from lance_engine.arrow_values import of_numpy
 from lance_engine.expr.statistics import ColumnStatistics, consulted_columns, match_zones
 from lance_engine.expr.tree import Node
-from lance_engine.recent import Recent
+from lance_engine.lru_cache import LruCache
 from lance_engine.scan.system import ROW_ADDRESS, ROW_ID
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Pruner:
         addresses = {(ROW_ADDRESS,)} if snapshot.has_stable_row_ids else {(ROW_ADDRESS,), (ROW_ID,)}
         self._addresses = columns & addresses
         #: results by fragment and range of rows, for the next scan with the same plan
-        self._known: Recent[tuple[int, int, int, int], Pruned] = Recent(_KEPT_RESULTS)
+        self._known: LruCache[tuple[int, int, int, int], Pruned] = LruCache(_KEPT_RESULTS)
 
     @property
     def is_of_use(self) -> bool:

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from lance_engine.errors import InvalidArgumentError, UnsupportedTypeError
 from lance_engine.expr.value_types import is_text
+from lance_engine.lru_cache import LruCache
 from lance_engine.owned import OwnedValues
-from lance_engine.recent import Recent
 from lance_engine.scan.entry_columns import EntryColumn
 from lance_engine.scan.paths import arrow_field, field_path, is_read_alone
 from lance_engine.scan.width import estimated_row_bytes
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 #: Number of selections that are kept for each schema, which versions usually share.
 _KEPT_SELECTIONS: Final = 64
-_selected: OwnedValues[Schema, Recent[tuple[Names, frozenset[str]], tuple[pa.Schema, int]]] = OwnedValues()
+_selected: OwnedValues[Schema, LruCache[tuple[Names, frozenset[str]], tuple[pa.Schema, int]]] = OwnedValues()
 
 
 def selected_columns(snapshot: Snapshot, names: Names, coded: frozenset[str]) -> tuple[pa.Schema, int]:
@@ -35,7 +35,7 @@ def selected_columns(snapshot: Snapshot, names: Names, coded: frozenset[str]) ->
     if any(isinstance(name, EntryColumn) for name in names):
         # Versions share their schema, but not what stands for strings.
         return _with_width(snapshot, names, coded)
-    kept = _selected.computed(snapshot.schema, partial(Recent, _KEPT_SELECTIONS))
+    kept = _selected.computed(snapshot.schema, partial(LruCache, _KEPT_SELECTIONS))
     return kept.computed((names, coded), partial(_with_width, snapshot, names, coded))
 
 

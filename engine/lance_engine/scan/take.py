@@ -16,9 +16,9 @@ from lance_engine.arrow_values import of_numpy
 from lance_engine.errors import InvalidArgumentError
 from lance_engine.fetch import ordered_ahead
 from lance_engine.logical_types import EXTENSION_NAME
+from lance_engine.lru_cache import LruCache
 from lance_engine.metrics import ScanMetrics, counting, current_metrics
 from lance_engine.owned import OwnedValues
-from lance_engine.recent import Recent
 from lance_engine.scan.fragment import FragmentReader
 from lance_engine.scan.fragment_group import GroupUnreadableError
 from lance_engine.scan.layout import Names
@@ -45,7 +45,7 @@ class _Columns(NamedTuple):
     """Whether the metadata of fields name extension types."""
 
 
-_columns: OwnedValues[Snapshot, Recent[tuple[str, ...], _Columns]] = OwnedValues()
+_columns: OwnedValues[Snapshot, LruCache[tuple[str, ...], _Columns]] = OwnedValues()
 
 
 def take(
@@ -151,7 +151,7 @@ def _batches(
 
 
 def _columns_of(snapshot: Snapshot, names: tuple[str, ...]) -> _Columns:
-    kept = _columns.computed(snapshot, partial(Recent, _KEPT_COLUMNS))
+    kept = _columns.computed(snapshot, partial(LruCache, _KEPT_COLUMNS))
     return kept.computed(names, partial(_selected, snapshot.schema, names))
 
 

@@ -21,9 +21,9 @@ from lance_sql.engines.alone import Alone
 from lance_sql.engines.base import (
     EngineData,
     EnginePlan,
-    Kept,
     Parameters,
     ScanReport,
+    StatementCache,
 )
 from lance_sql.engines.datafusion.capabilities import CAPABILITIES
 from lance_sql.engines.datafusion.materialize import (
@@ -165,7 +165,7 @@ class DataFusionEngine(TableSession[DataFusionTable]):
     def kinds(self, rows: pa.Table) -> Sequence[Any]:
         return ()
 
-    def query(self, text: str, params: Parameters, kept: Kept | None = None) -> DataFusionQuery:
+    def query(self, text: str, params: Parameters, cache: StatementCache | None = None) -> DataFusionQuery:
         known = dict(self._tables)
 
         def again(plan: Callable[[], Any]) -> Any:

@@ -18,9 +18,9 @@ from lance_sql.catalog.engine_names import EngineNames
 from lance_sql.engines.alone import Alone
 from lance_sql.engines.base import (
     EnginePlan,
-    Kept,
     Parameters,
     ScanReport,
+    StatementCache,
 )
 from lance_sql.engines.duckdb.capabilities import CAPABILITIES
 from lance_sql.engines.duckdb.opening import opening
@@ -175,9 +175,9 @@ class DuckDBEngine(TableSession[DuckDBTable]):
     def likes_are_standard(self) -> bool:
         return self.functions_are_standard()
 
-    def query(self, text: str, params: Parameters, kept: Kept | None = None) -> DuckDBQuery:
+    def query(self, text: str, params: Parameters, cache: StatementCache | None = None) -> DuckDBQuery:
         def expected() -> dict[DuckDBTable, int]:
-            return self._expected(planned, text, params, kept)
+            return self._expected(planned, text, params, cache)
 
         with self._changes.during(text), self.running(self.begin()), self._planning.noted() as planned:
             if self._in_transaction:  # a typing error would abort it
@@ -195,14 +195,18 @@ class DuckDBEngine(TableSession[DuckDBTable]):
             return list(self.connection.from_arrow(rows.schema.empty_table()).types)
 
     def _expected(
-        self, planned: Mapping[DuckDBTable, Planned], text: str, params: Parameters, kept: Kept | None
+        self,
+        planned: Mapping[DuckDBTable, Planned],
+        text: str,
+        params: Parameters,
+        cache: StatementCache | None,
     ) -> dict[DuckDBTable, int]:
         """The row counts with which a query over some tables should be executed."""
         if not may_expect_fewer(planned):
             return {}
         run = self._runs.current
         key = (text, repr(params), run is not None and run.join_keys is not None)
-        known = None if kept is None else kept.get(key)
+        known = None if cache is None else cache.get(key)
         if known is not None:  # by name: the tables may have been registered again
             return {table: known[table.table.name] for table in planned if table.table.name in known}
         try:
@@ -211,8 +215,8 @@ class DuckDBEngine(TableSession[DuckDBTable]):
             rows = expected_rows(explained)
         except duckdb.Error:  # not a statement that can be explained
             rows = {}
-        if kept is not None:
-            kept[key] = {table.table.name: count for table, count in rows.items()}
+        if cache is not None:
+            cache[key] = {table.table.name: count for table, count in rows.items()}
         return rows
 
     def _table(self, text: str, params: Parameters) -> pa.Table:

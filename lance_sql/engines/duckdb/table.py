@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, get_args
 
 import duckdb
 import pyarrow as pa
-from lance_engine.base import Recent
+from lance_engine.base import LruCache
 from lance_engine.errors import InvalidFilterError, UnsupportedFeatureError
 
 from lance_sql.engines.base import Decision, EngineData
@@ -92,7 +92,7 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
         self._runs = runs or Runs()
         #: by the key of the predicate, the role of the scan, and which predicates it accepts; statements are
         #: planned more than once
-        self._offered: Recent[tuple[Hashable, Role, Pushdown], _Offered] = Recent(_KEPT_DECISIONS)
+        self._offered: LruCache[tuple[Hashable, Role, Pushdown], _Offered] = LruCache(_KEPT_DECISIONS)
         self._leaves_few = False
         #: accepted conditions whose plans are kept, the newest last
         self._with_plans: deque[Condition] = deque()
@@ -126,7 +126,7 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
         """The keys that this table gives to others in the current run."""
         run = self._runs.current
         keys = None if run is None else run.join_keys
-        return keys if keys is not None and self.table.name in keys.givers else None
+        return keys if keys is not None and self.table.name in keys.build_tables else None
 
     def _offered_as(self, predicate: Any) -> _Offered:
         """The decision made when DuckDB first offered `predicate`."""

@@ -6,48 +6,48 @@ import sys
 import threading
 
 import pytest
-from lance_engine.recent import Recent
+from lance_engine.lru_cache import LruCache
 
 
 def test_the_key_that_was_not_used_for_the_longest_time_is_replaced() -> None:
-    recent: Recent[str, int] = Recent(2)
-    recent["a"], recent["b"] = 1, 2
-    assert recent.get("a") == 1
-    recent["c"] = 3
-    assert [recent.get(key) for key in "abc"] == [1, None, 3]
-    assert recent.get("b", -1) == -1
-    recent["a"] = 4
-    recent["d"] = 5
-    assert sorted(recent.values()) == [4, 5]
-    assert len(recent) == 2
-    recent.clear()
-    assert len(recent) == 0
+    cache: LruCache[str, int] = LruCache(2)
+    cache["a"], cache["b"] = 1, 2
+    assert cache.get("a") == 1
+    cache["c"] = 3
+    assert [cache.get(key) for key in "abc"] == [1, None, 3]
+    assert cache.get("b", -1) == -1
+    cache["a"] = 4
+    cache["d"] = 5
+    assert sorted(cache.values()) == [4, 5]
+    assert len(cache) == 2
+    cache.clear()
+    assert len(cache) == 0
 
 
 def test_values_are_computed_once() -> None:
-    recent: Recent[str, None] = Recent(2)
+    cache: LruCache[str, None] = LruCache(2)
     calls: list[str] = []
     for key in "aabab":
-        assert recent.computed(key, lambda key=key: calls.append(key)) is None  # type: ignore[misc]
+        assert cache.computed(key, lambda key=key: calls.append(key)) is None  # type: ignore[misc]
     assert calls == ["a", "b"]
 
 
 def test_nothing_is_kept_of_what_fails() -> None:
-    recent: Recent[str, int] = Recent(2)
+    cache: LruCache[str, int] = LruCache(2)
     with pytest.raises(ZeroDivisionError):
-        recent.computed("a", lambda: 1 // 0)
-    assert len(recent) == 0
+        cache.computed("a", lambda: 1 // 0)
+    assert len(cache) == 0
 
 
 def test_threads_share_it() -> None:
-    recent: Recent[int, int] = Recent(3)
+    cache: LruCache[int, int] = LruCache(3)
     failed: list[Exception] = []
 
     def work(step: int) -> None:
         try:
             for number in range(3000):
                 key = number * step % 7
-                assert recent.computed(key, lambda key=key: -key) == -key  # type: ignore[misc]
+                assert cache.computed(key, lambda key=key: -key) == -key  # type: ignore[misc]
         except Exception as error:
             failed.append(error)
 
@@ -62,4 +62,4 @@ def test_threads_share_it() -> None:
     finally:
         sys.setswitchinterval(interval)
     assert failed == []
-    assert len(recent) <= 3
+    assert len(cache) <= 3

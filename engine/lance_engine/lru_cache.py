@@ -1,4 +1,4 @@
-"""The values of the keys that were used last."""
+"""A cache of the keys that were used last."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Default = TypeVar("Default")
 _MISSING: Final = object()
 
 
-class Recent(Generic[Key, Value]):
+class LruCache(Generic[Key, Value]):
     """The values of at most `most` keys; a new one replaces the key that was not used for the longest time.
 
     Safe to use from several threads: two that look for the same key at once may both compute its value.
