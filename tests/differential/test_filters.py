@@ -84,6 +84,8 @@ u64 % 2 = 1
 u64 * i64 = 7
 _rowid % 2 = 1
 _rowid * 2 = 2
+de - de = g64 * -1.0 * 0.0
+de - de > g64 * -1.0 * 0.0
 nullif(de, 0.3) IS NULL
 nullif(i64, u64) IS NULL
 nullif(i16, i32) = 1

@@ -23,6 +23,7 @@ from lance_engine.expr.tree import (
     FLIPPED,
     OPPOSITE,
     And,
+    Arithmetic,
     Cast,
     Column,
     Comparison,
@@ -154,7 +155,19 @@ def _compare_values(op: str, left: Node, right: Node) -> Node:
             f"{right} ({render.type_name(right.type)})",
             remedy="CAST one side",
         )
-    return UNKNOWN if at.is_null(kind) else Comparison(op, cast(left, kind), cast(right, kind))
+    if at.is_null(kind):
+        return UNKNOWN
+    if at.is_decimal(left.type) != at.is_decimal(right.type) and at.is_floating(kind):
+        left, right = (_without_negative_zero(side, kind) for side in (left, right))
+    return Comparison(op, cast(left, kind), cast(right, kind))
+
+
+def _without_negative_zero(side: Node, kind: pa.DataType) -> Node:
+    """`side` as a floating-point number; its zeros are equal to that of a decimal, which has no sign."""
+    # There is no addition of half floats.
+    if at.is_decimal(side.type) or at.is_float16(kind):
+        return side
+    return Arithmetic("+", cast(side, kind), Literal(scalar(0.0, kind)), kind)
 
 
 def _require_order(node: Node) -> None:
