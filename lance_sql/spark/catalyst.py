@@ -13,9 +13,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 from lance_engine.errors import LanceError
-from lance_engine.expr import build
-from lance_engine.expr.from_spark import SparkFilter, from_spark
-from lance_engine.expr.tree import Node
+from lance_engine.expr import Node, SparkFilter, build, spark_filter
 
 _COMPARISONS: Final[Mapping[str, tuple[str, str]]] = {
     # The operator, and the one with swapped operands.
@@ -82,7 +80,7 @@ def _exact(expression: Any, schema: pa.Schema) -> Node:
         return build.disjunction([_exact(side, schema) for side in scala_items(expression.children())])
     if name == "Not":
         return build.negate(_exact(expression.child(), schema))
-    return from_spark(_filter(name, expression), schema)
+    return spark_filter(_filter(name, expression), schema)
 
 
 def _filter(name: str, expression: Any) -> SparkFilter:

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
+from lance_engine.base import Reporter
 from lance_engine.errors import UnsupportedFeatureError
-from lance_engine.io.store import Store
-from lance_engine.progress import Reporter
-from lance_engine.write.fragments import DATA_FOLDER
+from lance_engine.io import Store
+from lance_engine.write import DATA_FOLDER
 from pyspark import InheritableThread
 from pyspark.sql import SparkSession
 

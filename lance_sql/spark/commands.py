@@ -16,8 +16,8 @@ from lance_engine.errors import (
     InvalidFilterError,
     UnsupportedFeatureError,
 )
-from lance_engine.operations.whole import drop_dataset, rename_dataset
-from lance_engine.write.dataset import write_dataset
+from lance_engine.operations import drop_dataset, rename_dataset
+from lance_engine.write import write_dataset
 from pyspark.sql.types import NullType, StructField, StructType
 
 from lance_sql.catalog.dataset import SqlDataset

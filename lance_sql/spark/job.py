@@ -7,26 +7,36 @@ from collections.abc import Iterable, Mapping
 from typing import cast
 
 import pyarrow as pa
-from lance_engine.encodings.profile import ProfileName
 from lance_engine.errors import (
     CommitConflictError,
     DatasetExistsError,
     SchemaMismatchError,
     UnsupportedFeatureError,
 )
-from lance_engine.format.fragment import Fragment, fragment_from_bytes, fragment_to_bytes
-from lance_engine.format.transaction import Append, Overwrite
-from lance_engine.operations.add_columns import add_columns, with_columns
-from lance_engine.schema_tree import Schema
-from lance_engine.table.build import CreateOptions
-from lance_engine.table.commit import commit
-from lance_engine.table.snapshot import Snapshot
-from lance_engine.table.versions import open_snapshot
-from lance_engine.write.blob_schema import with_blobs_v2
-from lance_engine.write.check import check_writable
-from lance_engine.write.dataset import check_extension, storage_version_for
-from lance_engine.write.fragments import data_paths, write_fragments
-from lance_engine.write.options import WriteOptions, ZoneMapForm
+from lance_engine.operations import add_column_values, with_columns
+from lance_engine.table import (
+    Append,
+    CreateOptions,
+    Fragment,
+    Overwrite,
+    Snapshot,
+    commit_transaction,
+    fragment_from_bytes,
+    fragment_to_bytes,
+    open_snapshot,
+)
+from lance_engine.values import Schema
+from lance_engine.write import (
+    ProfileName,
+    WriteOptions,
+    ZoneMapForm,
+    check_extension,
+    check_writable,
+    data_paths,
+    storage_version_for,
+    with_blobs_v2,
+    write_fragments,
+)
 from pyspark.sql.datasource import WriterCommitMessage
 from pyspark.sql.types import StructType
 
@@ -131,7 +141,7 @@ class WriteJob:
             )
         elif self._added is not None:
             version = self._add_columns()
-        committed = commit(
+        committed = commit_transaction(
             store,
             operation,
             read_version=version,
@@ -182,7 +192,7 @@ class WriteJob:
         assert self._added is not None
         latest = open_snapshot(self.options.store(), storage_options=self.options.storage_options)
         if latest.schema != self._schema:
-            latest = add_columns(latest, self._added)
+            latest = add_column_values(latest, self._added)
             if [field.id for field in latest.schema.fields] != [field.id for field in self._schema.fields]:
                 raise CommitConflictError(
                     "Another writer changed the columns at the same time",

@@ -7,7 +7,7 @@ import uuid
 
 from lance_engine.errors import LanceError
 from lance_engine.io import delete_quietly
-from lance_engine.table.versions import open_snapshot
+from lance_engine.table import open_snapshot
 
 from lance_sql.spark.cluster import files_with, remove_tagged
 from lance_sql.spark.options import Options

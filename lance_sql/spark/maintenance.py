@@ -14,34 +14,50 @@ from os import PathLike
 from typing import Any, Final
 
 import numpy as np
+from lance_engine.base import ProgressOption, Reporter
 from lance_engine.errors import InvalidArgumentError
-from lance_engine.format.fragment import Fragment, fragment_from_bytes, fragment_to_bytes
-from lance_engine.format.index_section import IndexSegment
-from lance_engine.format.operations import CreateIndex
-from lance_engine.index.files import SegmentFiles
-from lance_engine.index.kind import RowFinderKind
-from lance_engine.index.segments import CoveringSegment
-from lance_engine.index.vector.options import KINDS as VECTOR_KINDS
-from lance_engine.index.vector.options import vector_options
-from lance_engine.operations.changes import commit_change, write_options
-from lance_engine.operations.compact import Rewritten, commit_rewrite, plan, rewrite_options
-from lance_engine.operations.delete import delete_rows
-from lance_engine.operations.fragment_size import DELETED_SHARE, TARGET_BYTES, TARGET_ROWS
-from lance_engine.operations.index_build import build_segment
-from lance_engine.operations.indices import index_target, replaced_segments
-from lance_engine.operations.retry import redo_on_conflict
-from lance_engine.operations.rows import joined, live_offsets, matching_addresses, scan
-from lance_engine.operations.text_build import build_texts
-from lance_engine.operations.text_indices import KINDS as TEXT_KINDS
-from lance_engine.operations.text_indices import chosen_text_options, create_inverted_index
-from lance_engine.operations.update import commit_moved, write_updated
-from lance_engine.operations.vector_build import build_vectors, train_encoder
-from lance_engine.progress import ProgressOption, Reporter
-from lance_engine.scan.splits import ScanSplit
-from lance_engine.search.column import vector_column
-from lance_engine.search.text.column import text_column
-from lance_engine.table.snapshot import Snapshot, U64Array
-from lance_engine.write.fragments import write_fragments
+from lance_engine.index import VECTOR_KINDS as VECTOR_KINDS
+from lance_engine.index import CoveringSegment, RowFinderKind, SegmentFiles, vector_options
+from lance_engine.operations import (
+    DELETED_SHARE,
+    TARGET_BYTES,
+    TARGET_ROWS,
+    Rewritten,
+    build_segment,
+    build_texts,
+    build_vectors,
+    chosen_text_options,
+    commit_change,
+    commit_moved,
+    commit_rewrite,
+    create_inverted_index,
+    delete_rows,
+    index_target,
+    joined,
+    live_offsets,
+    matching_addresses,
+    plan_compaction,
+    redo_on_conflict,
+    replaced_segments,
+    rewrite_options,
+    scan_rows,
+    train_encoder,
+    write_options,
+    write_updated,
+)
+from lance_engine.operations import TEXT_KINDS as TEXT_KINDS
+from lance_engine.scan import ScanSplit
+from lance_engine.search import text_column, vector_column
+from lance_engine.table import (
+    CreateIndex,
+    Fragment,
+    IndexSegment,
+    Snapshot,
+    U64Array,
+    fragment_from_bytes,
+    fragment_to_bytes,
+)
+from lance_engine.write import write_fragments
 from pyspark.sql import SparkSession
 
 from lance_sql.dataset import Dataset
@@ -71,7 +87,7 @@ def compact(
     options = _options(path, location)
 
     def once(snapshot: Snapshot) -> Snapshot:
-        groups = plan(snapshot, target_rows, deleted_share, target_bytes)
+        groups = plan_compaction(snapshot, target_rows, deleted_share, target_bytes)
         if not groups:
             return snapshot
         reporter = Reporter(progress)
@@ -87,7 +103,7 @@ def compact(
             def work(splits: list[ScanSplit]) -> list[bytes]:
                 here = at.open().snapshot
                 limits = dataclasses.replace(rewrite_options(here, target_rows, target_bytes), file_tag=tag)
-                batches = scan(here, here.schema.names, splits=splits).to_batches()
+                batches = scan_rows(here, here.schema.names, splits=splits).to_batches()
                 return _packed(write_fragments(here.store, here.schema, batches, limits))
 
             written = run_tasks(spark, [piece for _, piece in pieces], work, reporter, "compacting", rows)

@@ -12,13 +12,13 @@ from typing import Any, Final, Literal
 
 import numpy as np
 import pyarrow as pa
+from lance_engine.base import ProgressOption, Reporter
 from lance_engine.errors import InvalidArgumentError, SchemaMismatchError
-from lance_engine.operations.retry import redo_on_conflict
-from lance_engine.progress import ProgressOption, Reporter
-from lance_engine.scan.system import ROW_ADDRESS
-from lance_engine.schema_tree import Schema
-from lance_engine.table.snapshot import Snapshot
-from lance_engine.write.source import check_compatible
+from lance_engine.operations import redo_on_conflict
+from lance_engine.scan import ROW_ADDRESS
+from lance_engine.table import Snapshot
+from lance_engine.values import Schema
+from lance_engine.write import check_compatible
 from pyspark.sql import DataFrame, SparkSession
 
 from lance_sql.dataset import Dataset

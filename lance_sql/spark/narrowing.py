@@ -17,9 +17,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import pyarrow as pa
-from lance_engine.expr import build
-from lance_engine.expr.tree import Node
-from lance_engine.scan.system import SYSTEM_FIELDS
+from lance_engine.expr import Node, build
+from lance_engine.scan import SYSTEM_FIELDS
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 

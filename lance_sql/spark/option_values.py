@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from lance_engine.io.external_access import ALLOW_EXTERNAL, external_access
+from lance_engine.io import ALLOW_EXTERNAL, access_of
 
 
 def path(text: str) -> str:
@@ -74,7 +74,7 @@ def sizes(text: str) -> Mapping[str, int]:
 
 
 def external(text: str) -> str:
-    external_access({ALLOW_EXTERNAL: text})  # raises an error with the reason
+    access_of({ALLOW_EXTERNAL: text})  # raises an error with the reason
     return text
 
 

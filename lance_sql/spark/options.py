@@ -8,19 +8,12 @@ import enum
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple, NoReturn, get_args
 
+from lance_engine.base import nearest_name
 from lance_engine.dataset import DatasetVersion
-from lance_engine.encodings.profile import PROFILES
-from lance_engine.encodings.settings import GENERAL_SCHEMES
 from lance_engine.errors import DatasetNotFoundError, LanceError
-from lance_engine.io.external_access import with_external_access
-from lance_engine.io.resolve import open_store
-from lance_engine.io.store import Store
-from lance_engine.spelling import nearest
-from lance_engine.table.branches import read_branch
-from lance_engine.table.refs import branch_store
-from lance_engine.table.snapshot import Snapshot
-from lance_engine.table.versions import open_snapshot
-from lance_engine.write.options import WriteOptions, ZoneMapForm
+from lance_engine.io import Store, open_store, with_external_access
+from lance_engine.table import Snapshot, branch_store, open_snapshot, read_branch
+from lance_engine.write import GENERAL_SCHEMES, PROFILES, WriteOptions, ZoneMapForm
 
 import lance_sql.spark.option_values as values
 
@@ -184,7 +177,7 @@ def _refuse_unknown(name: str, use: Use | None) -> NoReturn:
             f"The option '{name}' of lance-spark is not supported: {_OF_LANCE_SPARK[plain]}"
         )
     known = [other for other, option in _OPTIONS.items() if (option.uses & use if use else option.uses)]
-    near = nearest(name.lower(), known)
+    near = nearest_name(name.lower(), known)
     hint = f"did you mean '{near}'?" if near else f"known are: {', '.join(known)}"
     raise InvalidOptionError(f"Lance has no option '{name}'; {hint}")
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from lance_engine.errors import InvalidArgumentError
-from lance_engine.operations.fragment_size import TARGET_ROWS
+from lance_engine.operations import TARGET_ROWS
 
 from lance_sql.catalog.dataset import SqlDataset
 

@@ -14,12 +14,9 @@ from typing import Any, Final
 
 import pyarrow as pa
 from lance_engine.errors import InvalidFilterError, LanceError
-from lance_engine.expr import build
-from lance_engine.expr.from_spark import SparkFilter, from_spark
-from lance_engine.expr.tree import Node
-from lance_engine.scan.filters import parse_filter
-from lance_engine.scan.system import SYSTEM_FIELDS
-from lance_engine.table.snapshot import Snapshot
+from lance_engine.expr import Node, SparkFilter, build, spark_filter
+from lance_engine.scan import SYSTEM_FIELDS, parse_filter
+from lance_engine.table import Snapshot
 
 from lance_sql.spark.facts import is_exact
 from lance_sql.spark.options import Options
@@ -71,7 +68,7 @@ def _tree(filter: Mapping[str, Any], schema: pa.Schema) -> Node:
         held: object = tuple(_value(item) for item in value)
     else:
         held = _value(value) if value else None
-    return from_spark(SparkFilter(kind, tuple(filter["column"]), held), schema)
+    return spark_filter(SparkFilter(kind, tuple(filter["column"]), held), schema)
 
 
 def _columns(filter: Mapping[str, Any]) -> set[str]:

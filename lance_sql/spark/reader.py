@@ -15,11 +15,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
+from lance_engine.base import ScanMetrics
 from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import ColumnNotFoundError
-from lance_engine.metrics import ScanMetrics
-from lance_engine.scan.splits import ScanSplit
-from lance_engine.scan.system import ROW_ID
+from lance_engine.scan import ROW_ID, ScanSplit
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 

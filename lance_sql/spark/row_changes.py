@@ -11,15 +11,18 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as at
-from lance_engine.distinct import distinct
 from lance_engine.errors import AmbiguousMergeError, LanceError, SchemaMismatchError
-from lance_engine.format.fragment import fragment_from_bytes, fragment_to_bytes
-from lance_engine.operations.changes import write_options
-from lance_engine.operations.delete import delete_rows
-from lance_engine.operations.rows import joined, read_rows, shared_readers
-from lance_engine.operations.update import commit_moved
-from lance_engine.table.snapshot import Snapshot, U64Array
-from lance_engine.write.fragments import write_fragments
+from lance_engine.operations import (
+    commit_moved,
+    delete_rows,
+    joined,
+    read_rows,
+    shared_readers,
+    write_options,
+)
+from lance_engine.table import Snapshot, U64Array, fragment_from_bytes, fragment_to_bytes
+from lance_engine.values import distinct_numbers
+from lance_engine.write import write_fragments
 from pyspark.sql.datasource import WriterCommitMessage
 
 #: The operation on a row, as in RowChangesWriter.java.
@@ -54,9 +57,9 @@ def commit_changes(
 ) -> Snapshot:
     """Commit the changes of all tasks as one version; returns `snapshot` without changes."""
     moved = [part.moved_from for part in parts]
-    deleted = distinct(joined(part.deleted for part in parts))
+    deleted = distinct_numbers(joined(part.deleted for part in parts))
     changed = joined([*moved, deleted])
-    if len(distinct(changed)) != len(changed):
+    if len(distinct_numbers(changed)) != len(changed):
         raise ambiguous(snapshot.uri)
     fragments = [fragment_from_bytes(data) for part in parts for data in part.moved]
     inserted = [fragment_from_bytes(data) for part in parts for data in part.inserted]

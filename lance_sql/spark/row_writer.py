@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
-from lance_engine.format.fragment import fragment_from_bytes
-from lance_engine.write.fragments import data_paths
+from lance_engine.table import fragment_from_bytes
+from lance_engine.write import data_paths
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 

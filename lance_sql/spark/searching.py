@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+from lance_engine.base import Reporter
 from lance_engine.errors import ColumnNotFoundError, InvalidSearchError
-from lance_engine.progress import Reporter
-from lance_engine.scan.splits import ScanSplit
+from lance_engine.scan import ScanSplit
 from pyspark.sql import DataFrame, SparkSession
 
 from lance_sql.spark.cluster import run_tasks
@@ -53,7 +53,7 @@ def vector_search(
     takes about as long as starting a task. `location` is ``version``, ``tag``, ``branch`` and
     ``storage_options``; other `options` are those of `Dataset.nearest`.
     """
-    from lance_engine.search.nearest import check_nearest, has_index, nearest_among, nearest_table
+    from lance_engine.search import check_nearest, has_index, nearest_among, nearest_table
 
     at = _options(path, location)
     dataset = at.open()

@@ -12,14 +12,11 @@ from typing import Any, Final
 import pyarrow as pa
 from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import IncompatibleChangeError, VersionNotFoundError
-from lance_engine.format.operations import OperationKind
-from lance_engine.format.transaction import Transaction
-from lance_engine.inspection.transactions import read_transaction
-from lance_engine.io import delete_quietly
-from lance_engine.io.store import Store
-from lance_engine.scan.splits import ScanSplit
-from lance_engine.table.versions import list_versions, read_version
-from lance_engine.write.fragments import data_paths
+from lance_engine.inspection import read_transaction
+from lance_engine.io import Store, delete_quietly
+from lance_engine.scan import ScanSplit
+from lance_engine.table import OperationKind, Transaction, list_versions, read_version
+from lance_engine.write import data_paths
 from pyspark.sql.datasource import (
     DataSourceStreamReader,
     InputPartition,

@@ -13,9 +13,9 @@ from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 import pyspark.sql.types as spark
-from lance_engine.encodings.settings import GENERAL_SCHEMES
 from lance_engine.errors import ColumnNotFoundError, InvalidArgumentError, UnsupportedFeatureError
-from lance_engine.schema_tree import BLOB_ENCODING
+from lance_engine.values import BLOB_ENCODING
+from lance_engine.write import GENERAL_SCHEMES
 
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.spark.option_values import flag, one_of, positive, storage_version

@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyspark.sql.types as spark
 from lance_engine.errors import ColumnNotFoundError, SchemaMismatchError, UnsupportedTypeError
-from lance_engine.scan.system import SYSTEM_FIELDS
-from lance_engine.schema_tree import Schema
-from lance_engine.write.source import check_compatible, conform
+from lance_engine.scan import SYSTEM_FIELDS
+from lance_engine.values import Schema
+from lance_engine.write import check_compatible, conform
 
 from lance_sql.spark.versions import TIME_TYPE, arrow_schema
 

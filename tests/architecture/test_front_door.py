@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import importlib
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -19,8 +18,6 @@ INTERFACES = {
 }  # fmt: skip
 #: Modules whose functions are called with the name of the module.
 MODULES = {"expr.build"}
-#: Packages that still import others, and how many; their numbers only shrink.
-EXCEPTIONS = {"spark": 53}
 
 
 @cache
@@ -61,24 +58,12 @@ def is_name_of(module: str, name: str) -> bool:
 
 
 def used_by(package: Path) -> set[str]:
-    paths = [package] if package.is_file() else list(package.rglob("*.py"))
-    return {module_of(*pair) for path in paths for pair in engine_imports(path)}
-
-
-def packages() -> Iterator[tuple[str, Path]]:
-    for path in sorted(ROOTS["lance_sql"].iterdir()):
-        if path.suffix == ".py" or (path / "__init__.py").exists():
-            yield path.stem, path
+    return {module_of(*pair) for path in package.rglob("*.py") for pair in engine_imports(path)}
 
 
 def test_lance_sql_imports_interfaces_only() -> None:
-    others = {name: used_by(path) - INTERFACES - MODULES for name, path in packages()}
-    counts = {name: len(found) for name, found in others.items() if found}
-    assert counts == EXCEPTIONS, {name: sorted(others[name]) for name in counts.keys() - EXCEPTIONS.keys()}
-
-
-def test_every_interface_is_used() -> None:
-    assert set.union(*(used_by(path) for _, path in packages())) >= INTERFACES | MODULES
+    used = used_by(ROOTS["lance_sql"])
+    assert used == INTERFACES | MODULES, "add names to the table of an interface"
 
 
 @pytest.mark.parametrize("interface", sorted(INTERFACES - {"dataset", "errors"}))
