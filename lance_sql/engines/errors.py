@@ -75,7 +75,7 @@ def translated(
     name = missing_table(message)
     if name is not None:
         if name.endswith(".lance"):
-            remedy = f"Write paths in single quotes: FROM '{name}'"
+            remedy = "Write paths in single quotes, as in FROM 'path/to/sales.lance'"
             return TableNotFoundError(name, remedy=remedy, engine=engine.name)
         return TableNotFoundError(
             name,
@@ -92,7 +92,7 @@ def missing_table(message: str) -> str | None:
     missing = _TABLE.search(message)
     if missing is None:
         return None
-    name = missing["duckdb"] or missing["datafusion"].removeprefix("datafusion.public.")
+    name = missing["duckdb"] or missing["datafusion"].removeprefix("datafusion.").removeprefix("public.")
     return str(name).strip('"')
 
 

@@ -11,6 +11,7 @@ from lance_engine.base import nearest_name
 
 from lance_sql.engines.errors import point
 from lance_sql.errors import SqlError, TableNotFoundError
+from lance_sql.text.tokens import as_name, as_string
 
 if TYPE_CHECKING:
     from lance_sql.catalog.catalog import Catalog
@@ -44,7 +45,7 @@ def _suggest_tables(error: TableNotFoundError, catalog: Catalog) -> None:
     if inside:
         error.remedy = (
             f"It is a directory of datasets: {', '.join(inside[:10])}. Pass it to lance_sql.connect() or "
-            f"name a dataset by its path: FROM '{os.path.join(error.name, inside[0])}'"
+            f"name a dataset by its path: FROM {as_string(os.path.join(error.name, inside[0]))}"
         )
         return
     known = catalog.names()
@@ -57,9 +58,9 @@ def _suggest_tables(error: TableNotFoundError, catalog: Catalog) -> None:
         error.remedy = f"Available tables: {', '.join(known)}"
     here = os.listdir() if catalog.may_list(os.curdir) else []
     paths = [entry for entry in here if entry.endswith(".lance")]
-    choices = {name.lower(): name for name in known} | {
-        path.lower().removesuffix(".lance"): f"'{path}'" for path in paths
+    choices = {path.lower().removesuffix(".lance"): f"FROM {as_string(path)}" for path in paths} | {
+        name.lower(): as_name(name) for name in known
     }
-    near = nearest_name(error.name.lower(), choices)
+    near = nearest_name(error.name.lower().removesuffix(".lance"), choices)
     if near and not error.remedy.startswith("Did you mean"):  # another session may have added it
         error.remedy = f"Did you mean {choices[near]}? {error.remedy}"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
-from lance_sql.text.tokens import table_positions, tokenize
+from lance_sql.text.tokens import as_name, table_positions, tokenize
 
 KEYWORDS = (
     "ALTER TABLE", "AND", "AS", "ASC", "AT", "BETWEEN", "BY", "CALL", "CASE", "CAST", "COPY", "COUNT",
@@ -23,14 +23,15 @@ KEYWORDS = (
 )  # fmt: skip
 #: Keywords after which a table follows.
 _BEFORE_TABLE = {"FROM", "JOIN", "INTO", "UPDATE", "TABLE", "DESCRIBE", "SUMMARIZE", "OPTIMIZE", "VACUUM"}
-_WORD = re.compile(r"[\w.]*$")
+_WORD = re.compile(r'"?[\w.]*$')
 _PATH = re.compile(r"'([^']*)$")
 
 
 class SqlCompleter(Completer):
     """Completes the word before the cursor.
 
-    `tables` and `columns` are called when names are needed: the tables, and the columns of one.
+    `tables` and `columns` are called when names are needed: the tables as statements name them, and the
+    columns of one. Names may be those of received datasets: they are quoted, because Enter runs the line.
     """
 
     def __init__(
@@ -68,13 +69,13 @@ class SqlCompleter(Completer):
         named |= {
             following.value for token, following in itertools.pairwise(tokens) if token.upper in _BEFORE_TABLE
         }
-        return sorted({column for table in named for column in self._columns(table)})
+        return sorted({as_name(column) for table in named for column in self._columns(table)})
 
 
 def _matching(words: Iterable[str], start: str) -> Iterator[Completion]:
-    folded = start.lower()
+    folded = start.lower().removeprefix('"')
     for word in words:
-        if word.lower().startswith(folded) and word != start:
+        if word.lower().removeprefix('"').startswith(folded) and word != start:
             # Keywords keep the case in which they were started.
             lowered = start and start == folded and word in KEYWORDS
             yield Completion(word.lower() if lowered else word, start_position=-len(start))
@@ -83,4 +84,4 @@ def _matching(words: Iterable[str], start: str) -> Iterator[Completion]:
 def _paths(start: str) -> Iterator[Completion]:
     """Datasets and directories that start with the text."""
     for path in sorted(glob.glob(glob.escape(start) + "*"))[:200]:
-        yield Completion(path, start_position=-len(start))
+        yield Completion(path.replace("'", "''"), start_position=-len(start))

@@ -25,7 +25,7 @@ from lance_sql.shell.commands import COMMANDS, as_command, run_command
 from lance_sql.shell.completion import SqlCompleter
 from lance_sql.text.kinds import KINDS
 from lance_sql.text.script import split
-from lance_sql.text.tokens import Token, tokenize
+from lance_sql.text.tokens import Token, as_name, as_string, tokenize
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,7 +55,7 @@ class Shell:
         self._session: PromptSession[str] = PromptSession(
             history=FileHistory(os.path.expanduser(history)),
             lexer=PygmentsLexer(SqlLexer),
-            completer=SqlCompleter(self.table_names, self._column_names, COMMANDS),
+            completer=SqlCompleter(self._tables, self._column_names, COMMANDS),
             complete_while_typing=False,
             multiline=Condition(self._continues),
             prompt_continuation=lambda width, number, wrapped: "." * (width - 1) + " ",
@@ -111,15 +111,23 @@ class Shell:
 
     def table_names(self) -> list[str]:
         """Datasets in the directory of the session, and those in the working directory as paths."""
+        return [*self._names(), *self._paths()]
+
+    def _tables(self) -> list[str]:
+        """The same as statements name them."""
+        return [*map(as_name, self._names()), *self._paths()]
+
+    def _names(self) -> list[str]:
         try:
-            names = self.connection.catalog.names()
+            return list(self.connection.catalog.names())
         except (LanceError, OSError):
-            names = []
+            return []
+
+    def _paths(self) -> list[str]:
         location = self.connection.catalog.directory
         if location is not None and os.path.abspath(location) == os.getcwd():
-            return list(names)  # the datasets in the same directory are these
-        beside = sorted(entry for entry in os.listdir() if entry.endswith(".lance"))
-        return [*names, *(f"'{name}'" for name in beside)]
+            return []  # these have names
+        return sorted(as_string(entry) for entry in os.listdir() if entry.endswith(".lance"))
 
     def _column_names(self, table: str) -> list[str]:
         from lance_sql.text.reference import Reference

@@ -10,6 +10,8 @@ import pyarrow as pa
 from lance_engine.base import load
 from lance_engine.errors import UnsupportedFeatureError
 
+from lance_sql.text.tokens import as_name
+
 if TYPE_CHECKING:
     from sqlglot import exp
 
@@ -65,7 +67,7 @@ def default_of(field: pa.Field) -> str | None:
             f"and is never executed: {_shortened(text)}",
             column=field.name,
             remedy="Give the column a value in the statement, or remove the default: "
-            f"ALTER TABLE t ALTER COLUMN {field.name} DROP DEFAULT",
+            f"ALTER TABLE t ALTER COLUMN {as_name(field.name)} DROP DEFAULT",
         )
     return safe
 

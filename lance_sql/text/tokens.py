@@ -74,6 +74,16 @@ def quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+def as_name(name: str) -> str:
+    """`name` as an SQL identifier, quoted unless it is a plain word."""
+    return name if name.isidentifier() else quote(name)
+
+
+def as_string(text: str) -> str:
+    """`text` as an SQL string."""
+    return "'" + text.replace("'", "''") + "'"
+
+
 def spellings(name: str) -> set[str]:
     """`name`, and what DataFusion looks up when a statement contains it without quotes."""
     return {name, name.lower()}

@@ -14,6 +14,7 @@ from lance_engine.errors import UnsupportedTypeError
 from lance_engine.values import values_as_python
 
 from lance_sql.scratch import scratch
+from lance_sql.text.tokens import as_name
 from lance_sql.types.columns import children, walk
 from lance_sql.types.row_numbers import numbers
 
@@ -237,7 +238,8 @@ def check_widths(rows: pa.Table | pa.RecordBatch, kinds: Sequence[Any]) -> None:
                 raise UnsupportedTypeError(
                     "DuckDB has no Arrow type for integers from 2**127 on",
                     column=name,
-                    remedy=f"Use CAST({name} AS VARCHAR) or AS DOUBLE, or read the rows with fetchall()",
+                    remedy=f"Use CAST({as_name(name)} AS VARCHAR) or AS DOUBLE, "
+                    "or read the rows with fetchall()",
                 )
 
 

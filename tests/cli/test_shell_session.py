@@ -14,6 +14,7 @@ import pytest
 
 import lance_sql
 from lance_sql.shell.loop import is_complete
+from lance_sql.text.script import statements
 
 UP = "\x1b[A"
 
@@ -166,6 +167,46 @@ def test_what_tab_offers(warehouse, monkeypatch):
     assert offered("\\d") == ["\\dt"]
     assert offered("SELECT * FROM 'sal") == ["sales.lance"]
     assert offered("\\d s") == ["sales"]
+
+
+def test_tab_quotes_names_of_others(tmp_path, monkeypatch):
+    """Enter runs the line: a name must not become a statement."""
+    from prompt_toolkit.completion import CompleteEvent
+    from prompt_toolkit.document import Document
+
+    from lance_sql.shell.loop import Shell
+    from lance_sql.text.statement import Statement
+
+    monkeypatch.chdir(tmp_path)
+    hostile = 'x FROM t; DROP TABLE "victim"; --'
+    lance_sql.write(pa.table({hostile: [1], "x y": [1]}), "t.lance")
+    lance_sql.write(pa.table({"a": [1]}), f"{hostile}.lance")
+    lance_sql.write(pa.table({"a": [1]}), "y'; DROP TABLE victim; --.lance")
+    monkeypatch.setattr("lance_sql.shell.loop.PromptSession", lambda **options: options)
+    lines = [
+        "SELECT x",
+        'SELECT "x',
+        "SELECT * FROM ",
+        "SELECT * FROM x",
+        "SELECT * FROM 'y",
+        "DROP TABLE 'y",
+    ]
+    texts = []
+    for directory in (".", None):
+        shell = Shell(lambda engine: lance_sql.connect(directory), "duckdb", max_rows=1, history="h")  # noqa: B023
+        for line in lines:
+            text = f"{line} FROM t" if line.endswith("x") and "*" not in line else line
+            for found in shell._session["completer"].get_completions(
+                Document(text, len(line)), CompleteEvent()
+            ):
+                made = line[: len(line) + found.start_position] + found.text
+                texts.append(made + ("'" if line.count("'") % 2 else ""))
+        shell.connection.close()
+    assert len(texts) > 8
+    for text in texts:
+        assert len(statements(text)) == 1, text
+        assert not any(token.upper == "VICTIM" for token in Statement(text).tokens), text
+    assert 'SELECT "x FROM t; DROP TABLE ""victim""; --"' in texts
 
 
 def test_statements_on_standard_input_run_without_prompts(warehouse):

@@ -242,3 +242,28 @@ def test_databases_and_directories_have_different_names(folder, tmp_path):
         for text in (f"ATTACH '{tmp_path}/x.db' AS lance", f"ATTACH '{folder}' AS memory (TYPE LANCE)"):
             with pytest.raises(LanceError, match="already attached"):
                 session.sql(text)
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
+@pytest.mark.parametrize(
+    ("directory", "name", "suggested"),
+    [
+        (None, "sales.lance", "Did you mean FROM 'sales.lance'? Write paths in single quotes"),
+        (None, "salse", "Did you mean FROM 'sales.lance'?"),
+        (".", "sales.lance", "Did you mean sales?"),
+        (".", "salse", "Did you mean sales?"),
+        (".", "salesx.lance", "Did you mean sales?"),
+    ],
+)
+def test_unknown_tables_suggest_what_can_be_written(
+    tmp_path, monkeypatch, engine, directory, name, suggested
+):
+    monkeypatch.chdir(tmp_path)
+    lance_sql.write(pa.table({"id": [1]}), "sales.lance")
+    with (
+        lance_sql.connect(directory, engine=engine) as session,
+        pytest.raises(lance_sql.LanceError) as caught,
+    ):
+        session.sql(f"SELECT * FROM {name}")
+    assert suggested in str(caught.value)
+    assert f"Table {name!r} not found" in str(caught.value)
