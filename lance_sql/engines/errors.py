@@ -54,7 +54,7 @@ def translated(
         return error
     if failure is not None:
         return failure
-    text = _STEPS.sub("", str(error).strip())
+    text = _STEPS.sub("", _message(error).strip())
     if NULL_OPERAND.search(text):
         return SqlError(
             "This version of DataFusion cannot combine a comparison with NULL, which is never true, with "
@@ -85,6 +85,13 @@ def translated(
     refused = SqlError(message, engine=engine.name)
     refused.pointer = "".join(pointer)
     return refused
+
+
+def _message(error: Exception) -> str:
+    """The engine's message; Python cannot decode one that quotes a value that is not UTF-8."""
+    if isinstance(error, UnicodeDecodeError):
+        return bytes(error.object).decode(errors="replace")
+    return str(error)
 
 
 def missing_table(message: str) -> str | None:

@@ -14,7 +14,6 @@ from lance_engine.errors import UnsupportedTypeError
 from lance_engine.values import values_as_python
 
 from lance_sql.scratch import scratch
-from lance_sql.text.tokens import as_name
 from lance_sql.types.columns import children, walk
 from lance_sql.types.row_numbers import numbers
 
@@ -238,8 +237,7 @@ def check_widths(rows: pa.Table | pa.RecordBatch, kinds: Sequence[Any]) -> None:
                 raise UnsupportedTypeError(
                     "DuckDB has no Arrow type for integers from 2**127 on",
                     column=name,
-                    remedy=f"Use CAST({as_name(name)} AS VARCHAR) or AS DOUBLE, "
-                    "or read the rows with fetchall()",
+                    remedy="Use CAST(... AS VARCHAR) or AS DOUBLE, or read the rows with fetchall()",
                 )
 
 

@@ -234,3 +234,27 @@ def test_values_under_a_wrong_extension_are_those_of_the_storage(tmp_path: Path)
     for engine in ("duckdb", "datafusion"):
         assert lance_sql.sql(f"SELECT x FROM '{ds.uri}'", engine=engine).fetchall() == [("a",), (None,)]
     assert ds.schema.field("x").metadata == {b"k": "\ufffd".encode()}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT CAST(x AS INT) FROM odd",
+        "SELECT error(x) FROM odd",
+        "SELECT CAST(x AS DATE) FROM odd",
+        "SELECT strptime(x, '%d') FROM odd",
+        "SELECT json_extract(x, '$') FROM odd",
+        "INSERT INTO kept SELECT CAST(x AS INT) FROM odd",
+        "CREATE TABLE made AS SELECT CAST(x AS INT) AS x FROM odd",
+        "UPDATE kept SET x = (SELECT max(CAST(x AS INT)) FROM odd)",
+    ],
+)
+def test_messages_that_quote_text_that_is_not_utf8(tmp_path: Path, text: str) -> None:
+    """Python cannot decode DuckDB's message; what can be decoded is shown."""
+    lance_sql.write(pa.table({"x": [1]}), tmp_path / "kept.lance")
+    with lance_sql.connect(tmp_path) as session:
+        session.register("odd", INVALID_TEXT)
+        with pytest.raises(lance_sql.errors.SqlError, match=r"Error: .*\ufffd"):
+            session.sql(text).fetchall()
+        assert session.sql("FROM kept").fetchall() == [(1,)]
+        assert "made" not in session.tables()

@@ -237,7 +237,12 @@ class DuckDBEngine(TableSession[DuckDBTable]):
         try:
             with self.alone, self._runs.during(run), self._planning.expecting(expected()):
                 yield
-        except (duckdb.Error, RuntimeError, pa.ArrowInvalid) as error:  # Arrow limits the nesting of types
+        except (
+            duckdb.Error,
+            RuntimeError,
+            pa.ArrowInvalid,  # Arrow limits the nesting of types
+            UnicodeDecodeError,  # the message of an error quotes a value
+        ) as error:
             raise self.translate(error, run) from None
 
     def explain(self, text: str, params: Parameters, run: StatementRun, *, analyze: bool) -> EnginePlan:
