@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from lance_engine.operations.tags import Tags
     from lance_engine.operations.values import Compiler, Value
     from lance_engine.progress import ProgressOption
-    from lance_engine.scan.entry_columns import EntryColumn
+    from lance_engine.scan.code_columns import CodeColumn
     from lance_engine.scan.extremes import Extremes, Known
     from lance_engine.scan.plan import FilterPlan
     from lance_engine.scan.scanner import Scanner
@@ -138,7 +138,7 @@ class DatasetVersion:
 
     def scan(
         self,
-        columns: Sequence[str | Field | EntryColumn] | None = None,
+        columns: Sequence[str | Field | CodeColumn] | None = None,
         filter: str | pc.Expression | Node | FilterPlan | None = None,
         *,
         limit: int | None = None,
@@ -155,7 +155,7 @@ class DatasetVersion:
 
         `columns` are names in the requested order, including ``_rowid`` and ``_rowaddr``; None means all data
         columns, and an empty list returns batches with only a row count. A pyarrow field in `columns` selects
-        a top-level field with only some of its children, and an `EntryColumn` what stands for the strings of
+        a top-level field with only some of its children, and a `CodeColumn` the dictionary codes of
         a column. `filter` is SQL text, a pyarrow expression, or a
         filter tree (or its plan), with SQL semantics. `batch_size` limits the rows of a batch, and
         `batch_bytes` its bytes, unless a single row exceeds them. `splits` restricts the scan to some ranges

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from lance_engine.base import PlanNode
     from lance_engine.scan import Scanner
 
-    from lance_sql.engines.parts import Parts
+    from lance_sql.engines.added_columns import AddedColumns
     from lance_sql.pushdown_settings import Pushdowns
     from lance_sql.syntax.scopes import Names
 
@@ -57,7 +57,7 @@ class ScanReport:
     `columns`: the columns read, None if the plan does not say. `pushed`: predicates that our scan applies.
     `residual`: predicates over this table that the engine applies. `decisions`: the reason for each predicate
     that the engine offered to the scan. `read_ahead`: loaded into memory before the statement runs.
-    `scanner`: the scan itself, which has not run. `numbered`: columns of which come numbers, not strings.
+    `scanner`: the scan itself, which has not run. `coded`: columns read as dictionary codes.
     `narrowed`: whether the scan tests each condition that only the engine has to test.
     """
 
@@ -69,7 +69,7 @@ class ScanReport:
     decisions: tuple[Decision, ...] = ()
     read_ahead: bool = False
     scanner: Scanner | None = None
-    numbered: tuple[str, ...] = ()
+    coded: tuple[str, ...] = ()
     narrowed: tuple[Decision, ...] = ()
 
 
@@ -137,11 +137,11 @@ class Engine(Protocol):
         name: str,
         dataset: DatasetVersion,
         system_columns: Sequence[str],
-        parts: Parts | None = None,
+        added: AddedColumns | None = None,
     ) -> None:
         """Register `dataset` as `name`, replacing any previous registration.
 
-        `parts` add columns.
+        `added` are columns in addition to those of the dataset.
         """
 
     def unregister(self, name: str) -> None:

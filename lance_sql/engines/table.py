@@ -11,12 +11,12 @@ from lance_engine.base import LruCache, OwnedValues
 from lance_engine.errors import LanceError
 from lance_engine.scan import SYSTEM_FIELDS
 
-from lance_sql.engines.parts import Parts
+from lance_sql.engines.added_columns import AddedColumns
 from lance_sql.engines.table_scan import TableScan
 
 if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
-    from lance_engine.scan import EntryColumn, FilterPlan, ScanSplit
+    from lance_engine.scan import CodeColumn, FilterPlan, ScanSplit
 
     from lance_sql.engines.statement_run import StatementRun
     from lance_sql.engines.table_filters import TableFilters
@@ -43,7 +43,7 @@ class EngineTable:
     to one that it can. `dictionaries` returns dictionary-encoded strings as such, unless they have too many
     entries for the size of a batch. `narrow_decimals` returns decimals of up to 18 digits in 64 bits.
     `batch_rows` is the maximum number of rows per batch. `total_order` is for engines that order NaN by its
-    sign. `parts` add columns.
+    sign. `added` are columns in addition to those of the dataset.
     """
 
     def __init__(
@@ -56,29 +56,29 @@ class EngineTable:
         narrow_decimals: bool = False,
         batch_rows: int | None = None,
         total_order: bool = False,
-        parts: Parts | None = None,
+        added: AddedColumns | None = None,
     ) -> None:
         self.dataset = dataset
         self._scans: LruCache[_ScanKey, TableScan] = LruCache(_KEPT_SCANS)
         #: the same for each plan, as long as that exists
         self._filtered: OwnedValues[FilterPlan, LruCache[_ScanKey, TableScan]] = OwnedValues()
-        self.name = (name or dataset.uri) if parts is None else parts.of
+        self.name = (name or dataset.uri) if added is None else added.of
         self._batch_rows = batch_rows
         self._total_order = total_order
         own = dataset.storage_schema
         self.system_columns = tuple(column for column in system_columns if column not in own.names)
         fields = list(own)
         fields += [SYSTEM_FIELDS[column] for column in self.system_columns]
-        #: columns that have what stands for strings of others, by name; filters cannot refer to them
-        self.added = {} if parts is None else {column.name: column for column in parts.coded}
+        #: columns that have the dictionary codes of others, by name; filters cannot refer to them
+        self.added = {} if added is None else {column.name: column for column in added.coded}
         stored = fields
         if declare is not None:
             fields = [declare(field) for field in fields]
-        added = [column.to_arrow() for column in self.added.values()]
+        more = [column.to_arrow() for column in self.added.values()]
         pairs = zip(stored, fields, strict=True)
         referred = [field if field.type == declared.type else declared for field, declared in pairs]
         #: the schema that filters refer to
-        self.filter_schema = pa.schema([*referred, *added], metadata=own.metadata)
+        self.filter_schema = pa.schema([*referred, *more], metadata=own.metadata)
         #: string columns that are returned as dictionaries
         self.coded = (
             _small_dictionaries(dataset, batch_rows, dataset.storage_schema.names)
@@ -103,7 +103,7 @@ class EngineTable:
             for field in fields
             if narrow_decimals and field.name not in self.converted and _fits_64_bits(field.type)
         )
-        fields = [self._delivered(field) for field in fields] + added
+        fields = [self._delivered(field) for field in fields] + more
         self.schema = pa.schema(fields, metadata=own.metadata)
 
     def _delivered(self, field: pa.Field) -> pa.Field:
@@ -112,8 +112,8 @@ class EngineTable:
         return field
 
     @property
-    def sources_of_numbers(self) -> tuple[str, ...]:
-        """The columns of strings of which other columns have the numbers."""
+    def coded_columns(self) -> tuple[str, ...]:
+        """The columns of strings of which other columns have the dictionary codes."""
         return tuple(dict.fromkeys(column.source for column in self.added.values()))
 
     @property
@@ -171,7 +171,7 @@ class EngineTable:
     def _new_scan(
         self, key: _ScanKey, filter: Any, batch_size: int | None = None, rows: range | None = None
     ) -> TableScan:
-        added: Mapping[str, EntryColumn] = self.added
+        added: Mapping[str, CodeColumn] = self.added
         scanner = self.dataset.scan(
             [added.get(name, name) for name in key.columns],
             filter,

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
 
+    from lance_sql.engines.added_columns import AddedColumns
     from lance_sql.engines.base import Engine
-    from lance_sql.engines.parts import Parts
 
 #: Number of unused tables that are kept for later statements.
 _KEPT_TABLES: Final = 8
 
 _numbers = itertools.count()
 #: The id of a dataset, the columns that are added to it, and its system columns.
-_Key = tuple[int, "Parts", tuple[str, ...]]
+_Key = tuple[int, "AddedColumns", tuple[str, ...]]
 
 
 class CodedTables:
@@ -43,17 +43,17 @@ class CodedTables:
         """A query that scanned a table is released."""
         self._users[name] -= 1
 
-    def table(self, dataset: DatasetVersion, parts: Parts, system_columns: tuple[str, ...]) -> str:
+    def table(self, dataset: DatasetVersion, added: AddedColumns, system_columns: tuple[str, ...]) -> str:
         """The name of a table with the rows of a dataset and additional columns."""
-        key = (id(dataset), parts, system_columns)
+        key = (id(dataset), added, system_columns)
         known = self._tables.get(key)
         if known is not None:
             self._tables.move_to_end(key)
             return known[0]
-        self._forget(lambda key: key[0] != id(dataset) and key[1].of == parts.of, 0)
+        self._forget(lambda key: key[0] != id(dataset) and key[1].of == added.of, 0)
         self._forget(lambda _: True, _KEPT_TABLES - 1)
         name = f"lance_coded_{next(_numbers)}"
-        self._engine.register(name, dataset, system_columns, parts)
+        self._engine.register(name, dataset, system_columns, added)
         self._tables[key] = name, dataset
         return name
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 from lance_engine.errors import LanceError
-from lance_engine.scan import EntryColumn, StringNumbers
+from lance_engine.scan import CodeColumn, DictionaryCodes
 
-from lance_sql.engines.parts import Parts
+from lance_sql.engines.added_columns import AddedColumns
 from lance_sql.pushdown.coded_tables import CodedTables
 from lance_sql.pushdown.rule import Asked
 from lance_sql.text.tokens import quote
@@ -42,7 +42,7 @@ class CodedColumn(NamedTuple):
     name: str
     extra: str
     uses: Uses
-    codes: StringNumbers
+    codes: DictionaryCodes
 
 
 class CodedStatement(NamedTuple):
@@ -51,11 +51,11 @@ class CodedStatement(NamedTuple):
     found: ComparedColumns
     columns: tuple[CodedColumn, ...]
 
-    def parts(self) -> Parts:
+    def added(self) -> AddedColumns:
         """The additional columns of the table."""
-        return Parts(
+        return AddedColumns(
             self.found.table,
-            tuple(EntryColumn(column.extra, column.name, column.codes) for column in self.columns),
+            tuple(CodeColumn(column.extra, column.name, column.codes) for column in self.columns),
         )
 
     def text(self, original: str, table: str) -> str:
@@ -107,7 +107,7 @@ class DictionaryKeys:
         # Views and other names may hide which tables are scanned.
         if found is None or asked.planned().scans.get(table) != 1:
             return None
-        other = self.tables.table(dataset, found.parts(), plan.statement.system_columns)
+        other = self.tables.table(dataset, found.added(), plan.statement.system_columns)
         text = found.text(plan.statement.original, other)
         coded = self._planned(asked, text)
         plain = asked.planned()
@@ -132,7 +132,7 @@ class DictionaryKeys:
         columns = []
         by_codes = asked.engine.capabilities.groups_by_codes and not asked.force
         for name, uses in found.columns.items():
-            codes = StringNumbers.of(dataset.snapshot, name)
+            codes = DictionaryCodes.of(dataset.snapshot, name)
             if codes is None or (by_codes and _is_one_dictionary(codes, found, uses)):
                 continue
             # Codes of strings that are all known ascend with these.
@@ -150,7 +150,7 @@ class DictionaryKeys:
 
 
 #: By the position of a column in the result, the codes of its strings, and their type.
-_Strings = dict[int, tuple[StringNumbers, pa.DataType]]
+_Strings = dict[int, tuple[DictionaryCodes, pa.DataType]]
 
 
 class CodedQuery:
@@ -233,12 +233,12 @@ def _batches_with_strings(
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _as_strings(array: Any, codes: StringNumbers, kind: pa.DataType) -> Any:
+def _as_strings(array: Any, codes: DictionaryCodes, kind: pa.DataType) -> Any:
     found = codes.strings(array)
     return found if found.type == kind else found.cast(kind)
 
 
-def _is_one_dictionary(codes: StringNumbers, found: ComparedColumns, uses: Uses) -> bool:
+def _is_one_dictionary(codes: DictionaryCodes, found: ComparedColumns, uses: Uses) -> bool:
     """Whether a query only compares the few strings of a column with one another."""
     return codes.known is not None and (found.keys < 2 or (uses.counted and not uses.shown))
 

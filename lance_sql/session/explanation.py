@@ -96,9 +96,9 @@ class Explanation:
         if scan.columns is not None:
             columns = f"{', '.join(scan.columns) or '(none)'} ({len(scan.columns)} of {total})"
             details.append(("columns", columns))
-        if scan.numbered:
+        if scan.coded:
             details.append(
-                ("codes", f"{', '.join(scan.numbered)}: compared as dictionary codes instead of strings")
+                ("codes", f"{', '.join(scan.coded)}: compared as dictionary codes instead of strings")
             )
         details.append(("pushed", " AND ".join(scan.pushed) or "-"))
         details.append(("residual", " AND ".join(scan.residual) or "-"))

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lance_engine.dataset import DatasetVersion
-from lance_engine.scan.entry_columns import EntryColumn
-from lance_engine.scan.string_numbers import StringNumbers
+from lance_engine.scan.code_columns import CodeColumn
+from lance_engine.scan.dictionary_codes import DictionaryCodes
 from lance_engine.write.dataset import write_dataset
 
 PATHS = ("st.text", "st.number", "st.in.text", "st.in.number", "st.in.amount", "st.in.vector", "full.text")
@@ -132,10 +132,10 @@ def test_conditions_and_other_fields(stored, least, path):
 @pytest.mark.parametrize("path", TEXTS)
 def test_numbers_of_their_strings(stored, path):
     dataset, values = stored
-    numbers = StringNumbers.of(dataset.snapshot, path)
+    numbers = DictionaryCodes.of(dataset.snapshot, path)
     if numbers is None:
         pytest.skip("stored without dictionaries")
-    found = dataset.scan([EntryColumn("number", path, numbers), "st.in.number"]).to_table()
+    found = dataset.scan([CodeColumn("number", path, numbers), "st.in.number"]).to_table()
     assert numbers.strings(found.column("number")).to_pylist() == values[path]
     assert found.column("st.in.number").to_pylist() == values["st.in.number"]
 

@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from lance_engine.dataset import DatasetVersion
-from lance_engine.scan.entry_columns import EntryColumn
-from lance_engine.scan.string_numbers import StringNumbers
+from lance_engine.scan.code_columns import CodeColumn
+from lance_engine.scan.dictionary_codes import DictionaryCodes
 
 import lance_sql
+from lance_sql.engines.added_columns import AddedColumns
 from lance_sql.engines.duckdb.table import DuckDBTable, source
-from lance_sql.engines.parts import Parts
 from lance_sql.engines.statement_run import StatementRun
 from lance_sql.engines.table import EngineTable
 
@@ -40,20 +40,20 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> DatasetVersion:
     return lance_sql.open(place).delete("id % 13 = 4")
 
 
-def parts(dataset: DatasetVersion) -> Parts:
-    return Parts(
-        "t", tuple(EntryColumn(f"{name}#", name, number_of(dataset, name)) for name in ("text", "flag"))
+def added(dataset: DatasetVersion) -> AddedColumns:
+    return AddedColumns(
+        "t", tuple(CodeColumn(f"{name}#", name, number_of(dataset, name)) for name in ("text", "flag"))
     )
 
 
-def number_of(dataset: DatasetVersion, column: str) -> StringNumbers:
-    found = StringNumbers.of(dataset.snapshot, column)
+def number_of(dataset: DatasetVersion, column: str) -> DictionaryCodes:
+    found = DictionaryCodes.of(dataset.snapshot, column)
     assert found is not None
     return found
 
 
 def duckdb_rows(dataset: DatasetVersion, text: str) -> pa.Table:
-    table = source(dataset, "t", parts=parts(dataset))
+    table = source(dataset, "t", added=added(dataset))
     connection = duckdb.connect()
     connection.register("t", table)
     return connection.sql(text).to_arrow_table()
@@ -64,11 +64,11 @@ def sorted_rows(table: pa.Table) -> list[tuple[Any, ...]]:
 
 
 def test_added_columns_come_last(dataset: DatasetVersion) -> None:
-    table = EngineTable(dataset, "other", parts=parts(dataset), system_columns=["_rowid"])
+    table = EngineTable(dataset, "other", added=added(dataset), system_columns=["_rowid"])
     assert table.name == "t"
     assert table.schema.names[-3:] == ["_rowid", "text#", "flag#"]
     assert table.schema.types[-2:] == [pa.int32(), pa.uint8()]
-    assert table.sources_of_numbers == ("text", "flag")
+    assert table.coded_columns == ("text", "flag")
 
 
 @pytest.mark.parametrize("dictionaries", [False, True])
@@ -85,7 +85,7 @@ def test_scans_have_what_stands_for_the_strings(
     def declare(kind: pa.DataType) -> pa.DataType:
         return pa.float32() if kind == pa.float16() else kind
 
-    table = EngineTable(dataset, "t", parts=parts(dataset), dictionaries=dictionaries, declare=declare)
+    table = EngineTable(dataset, "t", added=added(dataset), dictionaries=dictionaries, declare=declare)
     run = StatementRun()
     options = {}
     if how == "limited":
@@ -112,7 +112,7 @@ def test_duckdb_groups_by_numbers(dataset: DatasetVersion, rest: str) -> None:
 
 
 def test_filters_on_added_columns_stay_with_duckdb(dataset: DatasetVersion) -> None:
-    table = source(dataset, "t", pushdown="all", parts=parts(dataset))
+    table = source(dataset, "t", pushdown="all", added=added(dataset))
     assert isinstance(table, DuckDBTable)
     connection = duckdb.connect()
     connection.register("t", table)

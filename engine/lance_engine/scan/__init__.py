@@ -6,7 +6,8 @@ from lance_engine.lazy import lazy_names
 
 if TYPE_CHECKING:
     from lance_engine.fetch.pool import helpers
-    from lance_engine.scan.entry_columns import EntryColumn
+    from lance_engine.scan.code_columns import CodeColumn
+    from lance_engine.scan.dictionary_codes import DictionaryCodes
     from lance_engine.scan.extremes import Extremes
     from lance_engine.scan.filter import FilterSteps
     from lance_engine.scan.filters import parse_filter
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from lance_engine.scan.scanner import Scanner, repeated
     from lance_engine.scan.splits import ScanSplit
     from lance_engine.scan.stream import Convert, ScanStream
-    from lance_engine.scan.string_numbers import StringNumbers
     from lance_engine.scan.system import ROW_ADDRESS, ROW_ID, ROW_NUMBERS, SYSTEM_FIELDS
     from lance_engine.scan.whole_structs import from_the_start
     from lance_engine.scan.width import estimated_row_bytes
@@ -24,7 +24,7 @@ else:
         __name__,
         {
             "fetch.pool": "helpers",
-            "scan.entry_columns": "EntryColumn",
+            "scan.code_columns": "CodeColumn",
             "scan.extremes": "Extremes",
             "scan.filter": "FilterSteps",
             "scan.filters": "parse_filter",
@@ -33,7 +33,7 @@ else:
             "scan.scanner": "Scanner repeated",
             "scan.splits": "ScanSplit",
             "scan.stream": "Convert ScanStream",
-            "scan.string_numbers": "StringNumbers",
+            "scan.dictionary_codes": "DictionaryCodes",
             "scan.system": "ROW_ADDRESS ROW_ID ROW_NUMBERS SYSTEM_FIELDS",
             "scan.whole_structs": "from_the_start",
             "scan.width": "estimated_row_bytes",

@@ -19,7 +19,7 @@ from lance_engine.errors import LanceError, Placed, StorageError
 from lance_engine.file.contents import TAIL_SIZE, FileContents
 from lance_engine.file.fields import FieldBuilder
 from lance_engine.file.file_group import FileGroup
-from lance_engine.scan.entry_columns import EntryColumn
+from lance_engine.scan.code_columns import CodeColumn
 from lance_engine.scan.fragment import FragmentReader
 from lance_engine.scan.layout import Names, layout_of
 from lance_engine.scan.paths import top_level_fields
@@ -196,7 +196,7 @@ class FragmentGrouping:
     def __init__(
         self,
         snapshot: Snapshot,
-        names: Collection[str | Field | EntryColumn],
+        names: Collection[str | Field | CodeColumn],
         most_rows: int,
         *,
         few: bool = False,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 
 from lance_engine.owned import OwnedValues
-from lance_engine.scan.entry_columns import EntryColumn
+from lance_engine.scan.code_columns import CodeColumn
 from lance_engine.scan.paths import arrow_field, field_path, is_read_alone, narrowed, places_below
 from lance_engine.scan.system import SYSTEM_FIELDS
 from lance_engine.scan.types import stored_type
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from lance_engine.schema_tree import Field, Schema
     from lance_engine.table.snapshot import Snapshot
 
-#: Columns by name or path, as top-level fields with only some of their children, or what stands for strings.
-Names = tuple["str | Field | EntryColumn", ...]
+#: Columns by name or path, as top-level fields with only some of their children, or dictionary codes.
+Names = tuple["str | Field | CodeColumn", ...]
 # Storage version, field ids and column numbers of a data file.
 _FileColumns = tuple[str, tuple[int, ...], tuple[int, ...]]
 
@@ -33,8 +33,8 @@ class StoredColumn(NamedTuple):
     """Whether as codes."""
     alone: bool = False
     """Whether only the leaf below it, without the structs around that."""
-    entries: EntryColumn | None = None
-    """What stands for its strings, if that is decoded."""
+    entries: CodeColumn | None = None
+    """The dictionary codes of its strings, if these are decoded."""
 
 
 class OutputColumn(NamedTuple):
@@ -171,7 +171,7 @@ class FragmentLayout:
             if isinstance(name, str) and name in SYSTEM_FIELDS:
                 outputs.append(OutputColumn(SYSTEM_FIELDS[name], None, (), -1, ()))
                 continue
-            if isinstance(name, EntryColumn):
+            if isinstance(name, CodeColumn):
                 path = field_path(self._schema, name.source)
                 source = narrowed(path)
                 kept = (source,) if path[-1].id in self.places else ()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from lance_engine.errors import ColumnNotFoundError, InvalidArgumentError, SchemaMismatchError
-from lance_engine.scan.entry_columns import EntryColumn
+from lance_engine.scan.code_columns import CodeColumn
 from lance_engine.scan.system import SYSTEM_FIELDS
 
 if TYPE_CHECKING:
@@ -152,9 +152,9 @@ def paths_below(field: Field) -> list[str]:
     return [f"{field.name}.{path}" for child in field.children for path in paths_below(child)]
 
 
-def top_level_fields(schema: Schema, names: Iterable[str | Field | EntryColumn]) -> list[Field]:
+def top_level_fields(schema: Schema, names: Iterable[str | Field | CodeColumn]) -> list[Field]:
     """The top-level fields of columns, without system columns."""
-    stored = (name.source if isinstance(name, EntryColumn) else name for name in names)
+    stored = (name.source if isinstance(name, CodeColumn) else name for name in names)
     return [
         field_path(schema, name)[0] if isinstance(name, str) else name
         for name in stored

@@ -144,7 +144,7 @@ class RowsReader(ABC):
         return found
 
     def _decoder(self, column: StoredColumn) -> BuiltField:
-        """The decoder of a column, or of what stands for its strings."""
+        """The decoder of a column, or of dictionary codes."""
         built = self.built(column.field, column.coded, alone=column.alone)
         if column.entries is None:
             return built

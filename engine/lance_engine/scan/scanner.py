@@ -17,7 +17,7 @@ from lance_engine.errors import InvalidArgumentError, whole_number
 from lance_engine.fetch import ReadAhead
 from lance_engine.legible import legible_line, without_secrets
 from lance_engine.metrics import ScanMetrics
-from lance_engine.scan.entry_columns import EntryColumn
+from lance_engine.scan.code_columns import CodeColumn
 from lance_engine.scan.execute import PieceReader
 from lance_engine.scan.filters import parse_filter
 from lance_engine.scan.fragment import FragmentReader
@@ -62,7 +62,7 @@ class Scanner:
         snapshot: Snapshot,
         reader_for: Callable[[int], FragmentReader],
         *,
-        columns: Sequence[str | Field | EntryColumn] | None = None,
+        columns: Sequence[str | Field | CodeColumn] | None = None,
         filter: str | pc.Expression | Node | FilterPlan | None = None,
         limit: int | None = None,
         offset: int | None = None,
@@ -164,7 +164,7 @@ class Scanner:
         """The columns to read, and struct fields that are read in part."""
         found: dict[str, None] = {}
         for name in self._names:
-            if isinstance(name, EntryColumn):
+            if isinstance(name, CodeColumn):
                 found[name.source] = None
             else:
                 found.update(dict.fromkeys([name] if isinstance(name, str) else paths_below(name)))

@@ -12,7 +12,7 @@ from lance_engine.errors import InvalidArgumentError, UnsupportedTypeError
 from lance_engine.expr.value_types import is_text
 from lance_engine.lru_cache import LruCache
 from lance_engine.owned import OwnedValues
-from lance_engine.scan.entry_columns import EntryColumn
+from lance_engine.scan.code_columns import CodeColumn
 from lance_engine.scan.paths import arrow_field, field_path, is_read_alone
 from lance_engine.scan.width import estimated_row_bytes
 from lance_engine.schema_tree import Field
@@ -30,10 +30,10 @@ _selected: OwnedValues[Schema, LruCache[tuple[Names, frozenset[str]], tuple[pa.S
 def selected_columns(snapshot: Snapshot, names: Names, coded: frozenset[str]) -> tuple[pa.Schema, int]:
     """The schema of some columns, and the approximate size of a row in bytes."""
     for name in names:
-        if not isinstance(name, (str, Field, EntryColumn)):
+        if not isinstance(name, (str, Field, CodeColumn)):
             raise InvalidArgumentError(f"columns must be names of columns, but one is {name!r}")
-    if any(isinstance(name, EntryColumn) for name in names):
-        # Versions share their schema, but not what stands for strings.
+    if any(isinstance(name, CodeColumn) for name in names):
+        # Versions share their schema, but not dictionary codes.
         return _with_width(snapshot, names, coded)
     kept = _selected.computed(snapshot.schema, partial(LruCache, _KEPT_SELECTIONS))
     return kept.computed((names, coded), partial(_with_width, snapshot, names, coded))
@@ -45,7 +45,7 @@ def _with_width(snapshot: Snapshot, names: Names, coded: frozenset[str]) -> tupl
 
 
 def projected_schema(
-    snapshot: Snapshot, names: Sequence[str | Field | EntryColumn], coded: Collection[str] = ()
+    snapshot: Snapshot, names: Sequence[str | Field | CodeColumn], coded: Collection[str] = ()
 ) -> pa.Schema:
     """The Arrow schema of some columns, including system columns; ColumnNotFoundError for unknown ones.
 

@@ -17,6 +17,7 @@ from lance_engine.errors import ExternalAccessError, UnsupportedFeatureError
 from lance_sql.catalog.access import UNRESTRICTED, Restrictions
 from lance_sql.catalog.engine_names import EngineNames
 from lance_sql.display.plan_trees import tree_of_lines
+from lance_sql.engines.added_columns import AddedColumns
 from lance_sql.engines.alone import Alone
 from lance_sql.engines.base import (
     EngineData,
@@ -38,7 +39,6 @@ from lance_sql.engines.datafusion.settings import matching_names, nulls_are_last
 from lance_sql.engines.datafusion.table import DataFusionTable, as_dataset, replace, target_partitions
 from lance_sql.engines.datafusion.unpushed import combines_null, explains_error, unpushed
 from lance_sql.engines.interrupt import Interruptible
-from lance_sql.engines.parts import Parts
 from lance_sql.engines.statement_run import Runs, StatementRun
 from lance_sql.engines.table import EngineTable
 from lance_sql.engines.table_session import TableSession
@@ -89,9 +89,9 @@ class DataFusionEngine(TableSession[DataFusionTable]):
         name: str,
         dataset: DatasetVersion,
         system_columns: Sequence[str],
-        parts: Parts | None = None,
+        added: AddedColumns | None = None,
     ) -> None:
-        known = EngineTable(dataset, name, system_columns, total_order=True, parts=parts)
+        known = EngineTable(dataset, name, system_columns, total_order=True, added=added)
         table = DataFusionTable(known, self._partitions, self._planning, self._runs)
         self._tables[name] = table
         self._others.discard(name)

@@ -38,7 +38,7 @@ from lance_sql.types.exact import exact_columns
 if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
 
-    from lance_sql.engines.parts import Parts
+    from lance_sql.engines.added_columns import AddedColumns
     from lance_sql.syntax.scopes import Names
 
 
@@ -94,11 +94,11 @@ class DuckDBEngine(TableSession[DuckDBTable]):
         name: str,
         dataset: DatasetVersion,
         system_columns: Sequence[str],
-        parts: Parts | None = None,
+        added: AddedColumns | None = None,
     ) -> None:
         self._tables.pop(name, None)
         self._others.pop(name, None)
-        scanned = source(dataset, name, system_columns, planning=self._planning, runs=self._runs, parts=parts)
+        scanned = source(dataset, name, system_columns, planning=self._planning, runs=self._runs, added=added)
         with self.running(self.begin()):
             register_data(self.connection, name, scanned)
         if isinstance(scanned, DuckDBTable):
@@ -296,7 +296,7 @@ class DuckDBEngine(TableSession[DuckDBTable]):
                     residual,
                     decisions,
                     scanner=scanner,
-                    numbered=table.sources_of_numbers,
+                    coded=table.coded_columns,
                 )
                 return
 

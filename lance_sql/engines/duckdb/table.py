@@ -21,9 +21,9 @@ import pyarrow as pa
 from lance_engine.base import LruCache
 from lance_engine.errors import InvalidFilterError, UnsupportedFeatureError
 
+from lance_sql.engines.added_columns import AddedColumns
 from lance_sql.engines.base import Decision, EngineData
 from lance_sql.engines.duckdb.planning import Planning
-from lance_sql.engines.parts import Parts
 from lance_sql.engines.pushdown import Condition, Role, decide, excludes_for_keys, leaves_few
 from lance_sql.engines.statement_run import Runs
 from lance_sql.engines.table import EngineTable
@@ -307,11 +307,11 @@ def source(
     pushdown: Pushdown = "auto",
     planning: Planning | None = None,
     runs: Runs | None = None,
-    parts: Parts | None = None,
+    added: AddedColumns | None = None,
 ) -> DuckDBTable | PlainDataset:
     """The object that DuckDB scans for `dataset`; LanceError if its row count is unknown.
 
-    `parts` add columns.
+    `added` are columns in addition to those of the dataset.
     """
     # DuckDB requests the count during registration, and would report an error as its own.
     _ = dataset.snapshot.num_rows
@@ -330,7 +330,7 @@ def source(
         dictionaries=True,
         narrow_decimals=_HAS_SOURCES,
         batch_rows=min(max(dataset.count_rows() // _BATCHES, _LEAST_BATCH_ROWS), _BATCH_ROWS),
-        parts=parts,
+        added=added,
     )
     if not _HAS_SOURCES:
         from lance_sql.engines.plain_dataset import PlainDataset  # takes longer to import than a query

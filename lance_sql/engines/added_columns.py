@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from lance_engine.scan import EntryColumn
+    from lance_engine.scan import CodeColumn
 
 
-class Parts(NamedTuple):
+class AddedColumns(NamedTuple):
     """What is added to the table that statements call `of`, after all of its columns."""
 
     of: str
-    coded: tuple[EntryColumn, ...] = ()
+    coded: tuple[CodeColumn, ...] = ()

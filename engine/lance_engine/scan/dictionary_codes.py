@@ -1,6 +1,6 @@
-"""The distinct strings of a column as a list, in which each has a number that stands for it.
+"""Dictionary codes of the strings of a column: positions in a list of its distinct strings.
 
-Engines group by such numbers, and count distinct ones, several times faster than by strings.
+Engines group by codes, and count distinct ones, several times faster than by strings.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 #: A list has at most so many strings of so many bytes together; each takes up to 64 bytes more.
 MOST_STRINGS = 1 << 24
 MOST_BYTES = 256 << 20
-#: Up to so many strings, of dictionaries of so many pages, are read beforehand: their numbers fit a byte.
+#: Up to so many strings, of dictionaries of so many pages, are read beforehand: their codes fit a byte.
 MOST_KNOWN = 250
 _MOST_PAGES_KNOWN = 100
 
-_of_snapshots: OwnedValues[Snapshot, dict[str, StringNumbers | None]] = OwnedValues()
+_of_snapshots: OwnedValues[Snapshot, dict[str, DictionaryCodes | None]] = OwnedValues()
 
 
-class StringNumbers:
+class DictionaryCodes:
     """A list of distinct strings that grows while the pages of a column are decoded; thread-safe.
 
-    If they are few, all are known beforehand in ascending order of their bytes (`known`), and numbers are
+    If they are few, all are known beforehand in ascending order of their bytes (`known`), and codes are
     uint8; otherwise they are int32, in any order. Strings of deleted rows may be among them.
 
     Its memory is that of the strings, up to `MOST_BYTES`, and up to 64 bytes for each, up to `MOST_STRINGS`;
@@ -78,8 +78,8 @@ class StringNumbers:
             METADATA.grew(self, gained)
 
     @staticmethod
-    def of(snapshot: Snapshot, column: str) -> StringNumbers | None:
-        """The list for a column, kept with its snapshot; None if numbers would not pay or cannot be had.
+    def of(snapshot: Snapshot, column: str) -> DictionaryCodes | None:
+        """The list for a column, kept with its snapshot; None if codes would not pay or cannot be had.
 
         They can for strings outside of lists in local files, of at most 256 fragments, if dictionaries have
         few entries, at most a quarter of the rows and at most `MOST_BYTES`, and if pages without a dictionary
@@ -96,10 +96,10 @@ class StringNumbers:
         return found
 
     @staticmethod
-    def empty(most_strings: int = MOST_STRINGS, *, large: bool = False) -> StringNumbers:
+    def empty(most_strings: int = MOST_STRINGS, *, large: bool = False) -> DictionaryCodes:
         """A list of its own, such as for what a function makes of the strings of a column."""
         native = kernels.StringNumbers(most_strings, MOST_BYTES)
-        return StringNumbers(native, most_strings, large=large)
+        return DictionaryCodes(native, most_strings, large=large)
 
     @property
     def string_type(self) -> pa.DataType:
@@ -110,8 +110,8 @@ class StringNumbers:
         """Number of strings so far."""
         return self.native.size
 
-    def numbers(self, strings: pa.Array) -> pa.Array:
-        """The number of each string, new ones if need be; nulls stay null."""
+    def codes(self, strings: pa.Array) -> pa.Array:
+        """The code of each string, new ones if need be; nulls stay null."""
         found = self.native.number(strings.cast(self.string_type), self._large)
         if found is None:
             raise UnsupportedFeatureError(
@@ -120,30 +120,28 @@ class StringNumbers:
             )
         return pa.Array._import_from_c(found.address, pa.int32())
 
-    def strings(self, numbers: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-        """The string of each number, InvalidArgumentError if none has it; nulls stay null."""
-        if isinstance(numbers, pa.ChunkedArray):
-            return pa.chunked_array([self.strings(chunk) for chunk in numbers.chunks], self.string_type)
-        if not pa.types.is_integer(numbers.type):
-            raise InvalidArgumentError(f"Numbers of strings are integers, not {numbers.type}")
+    def strings(self, codes: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+        """The string of each code, InvalidArgumentError if none has it; nulls stay null."""
+        if isinstance(codes, pa.ChunkedArray):
+            return pa.chunked_array([self.strings(chunk) for chunk in codes.chunks], self.string_type)
+        if not pa.types.is_integer(codes.type):
+            raise InvalidArgumentError(f"Dictionary codes are integers, not {codes.type}")
         valid = None
-        if numbers.null_count:
-            valid = np.packbits(to_numpy(numbers.is_valid()), bitorder="little")
-            numbers = numbers.fill_null(0)
+        if codes.null_count:
+            valid = np.packbits(to_numpy(codes.is_valid()), bitorder="little")
+            codes = codes.fill_null(0)
         try:
-            wanted = np.ascontiguousarray(to_numpy(pc.cast(numbers, pa.int64())))
+            wanted = np.ascontiguousarray(to_numpy(pc.cast(codes, pa.int64())))
             found = self.native.strings_of(wanted, valid, self._large)
         except IndexError:
-            raise InvalidArgumentError(f"A number is not among the {self.size:,} strings") from None
+            raise InvalidArgumentError(f"A code is not among the {self.size:,} strings") from None
         except kernels.BatchTooLargeError:
-            raise InvalidArgumentError(
-                "The strings do not fit into one array: convert fewer numbers"
-            ) from None
+            raise InvalidArgumentError("The strings do not fit into one array: convert fewer codes") from None
         self._count()
         return pa.Array._import_from_c(found.address, self.string_type)
 
 
-def _list_of(snapshot: Snapshot, column: str) -> StringNumbers | None:
+def _list_of(snapshot: Snapshot, column: str) -> DictionaryCodes | None:
     stored = stored_entries(snapshot, column)
     if stored is None or stored.entries > MOST_STRINGS:
         return None
@@ -158,8 +156,8 @@ def _list_of(snapshot: Snapshot, column: str) -> StringNumbers | None:
     except (kernels.CorruptDataError, kernels.BatchTooLargeError, UnicodeDecodeError):
         return None  # a damaged file: the scan itself will report it
     if known is not None:
-        return StringNumbers(kernels.StringNumbers(known), len(known), _texts(known), large=large)
-    return StringNumbers(native, stored.entries, large=large)
+        return DictionaryCodes(kernels.StringNumbers(known), len(known), _texts(known), large=large)
+    return DictionaryCodes(native, stored.entries, large=large)
 
 
 def _known_strings(native: kernels.StringNumbers, stored: StoredEntries) -> list[bytes] | None:

@@ -1,4 +1,4 @@
-"""Numbers of strings stand for the strings themselves, whatever is read and however."""
+"""Dictionary codes stand for the strings themselves, whatever is read and however."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from lance_engine import kernels
 from lance_engine.cache import cache_statistics, memory_limit, set_memory_limit
 from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import CorruptFileError, InvalidArgumentError, UnsupportedFeatureError
-from lance_engine.scan import stored_entries, string_numbers
-from lance_engine.scan.entry_columns import EntryColumn
+from lance_engine.scan import dictionary_codes, stored_entries
+from lance_engine.scan.code_columns import CodeColumn
+from lance_engine.scan.dictionary_codes import DictionaryCodes
 from lance_engine.scan.fragment import FragmentReader
 from lance_engine.scan.stored_entries import entries_of
-from lance_engine.scan.string_numbers import StringNumbers
 from lance_engine.table.snapshot import Snapshot
 from lance_engine.write.dataset import write_dataset
 
@@ -54,8 +54,8 @@ def table(count: int, rows: int = ROWS, seed: int = 1, nulls: bool = True) -> pa
     return pa.table({"id": range(rows), "text": strings(count, rows, seed, nulls)})
 
 
-def numbers_of(dataset: DatasetVersion, column: str = "text") -> StringNumbers:
-    found = StringNumbers.of(dataset.snapshot, column)
+def numbers_of(dataset: DatasetVersion, column: str = "text") -> DictionaryCodes:
+    found = DictionaryCodes.of(dataset.snapshot, column)
     assert found is not None
     return found
 
@@ -63,8 +63,8 @@ def numbers_of(dataset: DatasetVersion, column: str = "text") -> StringNumbers:
 def check(dataset: DatasetVersion, column: str = "text", **options: Any) -> None:
     """The numbers of a scan stand for the strings of the same scan."""
     numbers = numbers_of(dataset, column)
-    both = dataset.scan([EntryColumn("number", column, numbers), column], **options).to_table()
-    alone = dataset.scan([EntryColumn("number", column, numbers)], **options).to_table()
+    both = dataset.scan([CodeColumn("number", column, numbers), column], **options).to_table()
+    alone = dataset.scan([CodeColumn("number", column, numbers)], **options).to_table()
     assert alone["number"].equals(both["number"])
     assert both["number"].type == numbers.type
     assert numbers.strings(both["number"]).combine_chunks().equals(both[column].combine_chunks())
@@ -96,7 +96,7 @@ def test_few_strings_are_sorted_and_known(tmp_path: Path) -> None:
     dataset = write(table(8), tmp_path, max_rows_per_file=1_000)
     numbers = numbers_of(dataset)
     assert numbers.known == tuple(sorted(ODD, key=str.encode))
-    found = dataset.scan([EntryColumn("number", "text", numbers)], filter="text = 'a'").to_table()
+    found = dataset.scan([CodeColumn("number", "text", numbers)], filter="text = 'a'").to_table()
     assert set(found["number"].to_pylist()) == {numbers.known.index("a")}
 
 
@@ -119,9 +119,9 @@ def test_all_fragments_share_the_numbers(tmp_path: Path, rows_per_file: int) -> 
 
 def test_fragments_without_the_column_have_nulls(tmp_path: Path) -> None:
     dataset = write(table(300).select(["id"]), tmp_path).add_columns(pa.field("text", pa.string()))
-    numbers = StringNumbers.of(dataset.snapshot, "text")
+    numbers = DictionaryCodes.of(dataset.snapshot, "text")
     assert numbers is not None
-    assert dataset.scan([EntryColumn("n", "text", numbers)]).to_table()["n"].null_count == ROWS
+    assert dataset.scan([CodeColumn("n", "text", numbers)]).to_table()["n"].null_count == ROWS
     dataset = write(table(300), tmp_path, mode="append")
     check(dataset)
     check(dataset, filter="id % 3 = 0")
@@ -134,24 +134,24 @@ def test_what_does_not_pay_has_no_numbers(tmp_path: Path, monkeypatch: pytest.Mo
     data = data.append_column("pair", pa.StructArray.from_arrays([strings(9)], ["text"]))
     snapshot = write(data, tmp_path, max_rows_per_file=4_000).snapshot
     for name in ("id", "unique", "bytes", "pair", "pair.none", "_rowid", "missing"):
-        assert StringNumbers.of(snapshot, name) is None
+        assert DictionaryCodes.of(snapshot, name) is None
         assert entries_of(snapshot, name) is None
-    assert StringNumbers.of(snapshot, "text") is StringNumbers.of(snapshot, "text")
-    monkeypatch.setattr(string_numbers, "MOST_BYTES", 1_000)
-    assert StringNumbers.of(again(snapshot), "text") is None
+    assert DictionaryCodes.of(snapshot, "text") is DictionaryCodes.of(snapshot, "text")
+    monkeypatch.setattr(dictionary_codes, "MOST_BYTES", 1_000)
+    assert DictionaryCodes.of(again(snapshot), "text") is None
     monkeypatch.undo()
-    monkeypatch.setattr(string_numbers, "MOST_STRINGS", 399)
-    assert StringNumbers.of(again(snapshot), "text") is None
+    monkeypatch.setattr(dictionary_codes, "MOST_STRINGS", 399)
+    assert DictionaryCodes.of(again(snapshot), "text") is None
     monkeypatch.undo()
     monkeypatch.setattr(stored_entries, "MOST_FRAGMENTS", 1)
-    assert StringNumbers.of(again(snapshot), "text") is None
+    assert DictionaryCodes.of(again(snapshot), "text") is None
     monkeypatch.undo()
-    assert StringNumbers.of(again(snapshot), "text") is not None
+    assert DictionaryCodes.of(again(snapshot), "text") is not None
 
 
 def test_old_files_have_no_numbers(tmp_path: Path) -> None:
     snapshot = write(table(8), tmp_path, data_storage_version="2.0").snapshot
-    assert StringNumbers.of(snapshot, "text") is None
+    assert DictionaryCodes.of(snapshot, "text") is None
 
 
 def test_a_list_lives_as_long_as_its_snapshot(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_a_list_lives_as_long_as_its_snapshot(tmp_path: Path) -> None:
     later = dataset.delete("id = 3")  # versions share their schema
     assert later.snapshot.schema is dataset.snapshot.schema
     numbers = numbers_of(dataset)
-    dataset.scan([EntryColumn("n", "text", numbers)]).to_table()
+    dataset.scan([CodeColumn("n", "text", numbers)]).to_table()
     kept = weakref.ref(numbers)
     del numbers
     gc.collect()
@@ -170,12 +170,12 @@ def test_a_list_lives_as_long_as_its_snapshot(tmp_path: Path) -> None:
 
 
 def test_strings_of_numbers(tmp_path: Path) -> None:
-    numbers = StringNumbers.empty()
+    numbers = DictionaryCodes.empty()
     given = pa.array(["b", None, "a", "b", "\0", ""])
-    found = numbers.numbers(given)
+    found = numbers.codes(given)
     assert found.type == pa.int32()
     assert numbers.strings(found).equals(given)
-    assert numbers.numbers(given.slice(2)).equals(found.slice(2))
+    assert numbers.codes(given.slice(2)).equals(found.slice(2))
     assert numbers.strings(found.slice(1, 3)).equals(given.slice(1, 3))
     assert numbers.strings(pa.chunked_array([found, found.slice(4)])).to_pylist() == [
         *given.to_pylist(),
@@ -189,7 +189,7 @@ def test_strings_of_numbers(tmp_path: Path) -> None:
     with pytest.raises(InvalidArgumentError, match="are integers"):
         numbers.strings(pa.array([0.5]))
     with pytest.raises(UnsupportedFeatureError, match="more than 2 distinct"):
-        StringNumbers.empty(2).numbers(given)
+        DictionaryCodes.empty(2).codes(given)
 
 
 def test_dictionaries_with_more_than_they_claim_are_damaged(tmp_path: Path) -> None:
@@ -198,12 +198,12 @@ def test_dictionaries_with_more_than_they_claim_are_damaged(tmp_path: Path) -> N
         kernels.StringNumbers(299, 1 << 20),
         kernels.StringNumbers(1 << 20, 2_000),
     ):
-        numbers = StringNumbers(native, 299)
+        numbers = DictionaryCodes(native, 299)
         with pytest.raises(CorruptFileError, match=r"more values than it claims.*column: text"):
-            dataset.scan([EntryColumn("n", "text", numbers)]).to_table()
-    known = StringNumbers(kernels.StringNumbers([b"a", b"b"]), 2, ("a", "b"))
+            dataset.scan([CodeColumn("n", "text", numbers)]).to_table()
+    known = DictionaryCodes(kernels.StringNumbers([b"a", b"b"]), 2, ("a", "b"))
     with pytest.raises(CorruptFileError, match=r"other values than before.*column: text"):
-        dataset.scan([EntryColumn("n", "text", known)]).to_table()
+        dataset.scan([CodeColumn("n", "text", known)]).to_table()
 
 
 @pytest.mark.parametrize("version", ["2.1", "2.2"])
@@ -245,12 +245,12 @@ def test_many_plain_strings_have_no_numbers(tmp_path: Path, monkeypatch: pytest.
     snapshot = write(table(300, 60), tmp_path, mode="append").snapshot
     with monkeypatch.context() as patched:
         patched.setattr(stored_entries, "MOST_PLAIN_BYTES", 10)
-        assert StringNumbers.of(again(snapshot), "text") is None
+        assert DictionaryCodes.of(again(snapshot), "text") is None
     stored = stored_entries.stored_entries(snapshot, "text")
     assert stored is not None
     nothing = kernels.StringNumbers(9, 9).memory
-    monkeypatch.setattr(string_numbers, "MOST_BYTES", stored.bytes + nothing + 100)
-    assert StringNumbers.of(again(snapshot), "text") is None
+    monkeypatch.setattr(dictionary_codes, "MOST_BYTES", stored.bytes + nothing + 100)
+    assert DictionaryCodes.of(again(snapshot), "text") is None
 
 
 def test_threads_share_the_numbers(tmp_path: Path) -> None:
@@ -265,7 +265,7 @@ def test_threads_share_the_numbers(tmp_path: Path) -> None:
             barrier.wait()
             for turn in range(5):
                 opened = DatasetVersion(dataset.snapshot)
-                columns = [EntryColumn("n", "text", numbers), "text"]
+                columns = [CodeColumn("n", "text", numbers), "text"]
                 found = opened.scan(columns, f"id % 5 <> {(number + turn) % 5}", batch_size=500).to_table()
                 assert numbers.strings(found["n"]).combine_chunks().equals(found["text"].combine_chunks())
         except BaseException as error:
@@ -280,10 +280,10 @@ def test_threads_share_the_numbers(tmp_path: Path) -> None:
     assert numbers.size == len(pc.unique(data["text"].drop_null()))
 
 
-def outcome(snapshot: Snapshot, column: str | EntryColumn) -> str:
+def outcome(snapshot: Snapshot, column: str | CodeColumn) -> str:
     """What became of reading a column."""
     try:
-        StringNumbers.of(again(snapshot), "text")  # reads no more than is there
+        DictionaryCodes.of(again(snapshot), "text")  # reads no more than is there
         values = DatasetVersion(again(snapshot)).scan([column]).to_table()[0]
     except (CorruptFileError, UnsupportedFeatureError) as error:
         return str(error)
@@ -293,7 +293,7 @@ def outcome(snapshot: Snapshot, column: str | EntryColumn) -> str:
 def test_damaged_indices_are_reported(tmp_path: Path) -> None:
     """What numbers replace is checked as strings are."""
     dataset = write(table(300, nulls=False), tmp_path)
-    columns: list[str | EntryColumn] = ["text", EntryColumn("n", "text", numbers_of(dataset))]
+    columns: list[str | CodeColumn] = ["text", CodeColumn("n", "text", numbers_of(dataset))]
     (path,) = (tmp_path / "t.lance" / "data").iterdir()
     whole = path.read_bytes()
     outcomes = set()
@@ -334,7 +334,7 @@ def test_any_strings(
     dataset = write(data, place, data_storage_version=version, max_rows_per_file=rows_per_file)
     if deleted is not None:
         dataset = dataset.delete(deleted)
-    if StringNumbers.of(dataset.snapshot, "text") is not None:
+    if DictionaryCodes.of(dataset.snapshot, "text") is not None:
         check(dataset, filter=filter)
 
 
@@ -343,14 +343,14 @@ def test_lists_count_towards_the_memory_limit(tmp_path: Path) -> None:
     snapshot, limit = dataset.snapshot, memory_limit()
     try:
         before = cache_statistics().bytes
-        numbers = StringNumbers.of(snapshot, "text")
+        numbers = DictionaryCodes.of(snapshot, "text")
         assert numbers is not None
-        found = dataset.scan([EntryColumn("n", "text", numbers), "text"]).to_table()
+        found = dataset.scan([CodeColumn("n", "text", numbers), "text"]).to_table()
         assert numbers.strings(found["n"]).equals(found["text"])
         assert cache_statistics().bytes - before >= numbers.native.memory > 900 * len("1 value 1")
-        assert StringNumbers.of(snapshot, "text") is numbers
+        assert DictionaryCodes.of(snapshot, "text") is numbers
         set_memory_limit(1024)
-        other = StringNumbers.of(snapshot, "text")
+        other = DictionaryCodes.of(snapshot, "text")
         assert other is not None
         assert other is not numbers
         assert numbers.strings(found["n"]).equals(found["text"])
