@@ -136,3 +136,55 @@ def test_branches_and_clones_on_object_stores(uri: str, object_store: ObjectStor
     clone = ours.shallow_clone(object_store.s3("clone.lance"))
     assert clone.delete("id = 0").count_rows() == 39
     assert _theirs(clone.uri, object_store).count_rows() == 39
+
+
+HINT = "_versions/latest_version_hint.json"
+
+
+@pytest.mark.parametrize(
+    ("hint", "v2_names"),
+    [
+        ('{"version":1}', True),
+        ('{"version":3}', False),
+        *(
+            pytest.param(hint, v2_names, marks=pytest.mark.slow)
+            for hint, v2_names in [
+                ('{"version":1}', False),
+                ('{"version":3}', True),
+                ('{"version":99}', True),
+                ('{"version":99}', False),
+                ("junk", True),
+                (None, True),
+            ]
+        ),
+    ],
+)
+def test_hints_of_copied_tables(object_store: ObjectStore, hint: str | None, v2_names: bool) -> None:
+    """A table copied with an old hint, and some of its versions gone: no acknowledged row is lost."""
+    options, s3, bucket = object_store.options, object_store.client("s3"), object_store.bucket
+    from_uri, uri = object_store.s3("original.lance"), object_store.s3("copied.lance")
+    naming = {"enable_v2_manifest_paths": v2_names, "storage_options": options}
+    for number in range(4):
+        lance.write_dataset(TABLE.slice(number, 1), from_uri, mode="append" if number else "create", **naming)
+    manifests = sorted(
+        entry["Key"]
+        for entry in s3.list_objects_v2(Bucket=bucket, Prefix="original.lance/_versions/")["Contents"]
+        if entry["Key"].endswith(".manifest")
+    )
+    removed = manifests[2] if v2_names else manifests[1]  # version 2
+    for entry in s3.list_objects_v2(Bucket=bucket, Prefix="original.lance/")["Contents"]:
+        key = entry["Key"]
+        if key != removed and not key.endswith("hint.json"):
+            copied = key.replace("original.lance", "copied.lance")
+            s3.copy_object(Bucket=bucket, Key=copied, CopySource=f"{bucket}/{key}")
+    if hint is not None:
+        s3.put_object(Bucket=bucket, Key=f"copied.lance/{HINT}", Body=hint.encode())
+    assert DatasetVersion.open(uri, storage_options=options).version == 4
+    write_dataset(TABLE.slice(4, 1), uri, "append", storage_options=options)
+    if hint is not None:  # touched, or written by someone slow
+        s3.put_object(Bucket=bucket, Key=f"copied.lance/{HINT}", Body=hint.encode())
+    changed = DatasetVersion.open(uri, storage_options=options).delete("id = 0")
+    assert changed.version == 6
+    lance.write_dataset(TABLE.slice(5, 1), uri, mode="append", storage_options=options)
+    for found in (DatasetVersion.open(uri, storage_options=options).scan(), _theirs(uri, object_store)):
+        assert sorted(found.to_table()["id"].to_pylist()) == [1, 2, 3, 4, 5]
