@@ -13,6 +13,7 @@ from pyroaring import BitMap
 from lance_engine import kernels
 from lance_engine.expr.tree import Column, In, Node
 from lance_engine.index.vector.segment import VectorSegment
+from lance_engine.records import record
 from lance_engine.scan.pool import num_threads, ordered_map
 from lance_engine.scan.splits import ScanSplit
 from lance_engine.scan.system import ROW_ADDRESS
@@ -56,32 +57,65 @@ def search_index(
         among = In(Column((ROW_ADDRESS,), pa.uint64()), pa.array(allowed.addresses))
         result = search_exactly(snapshot, reader_for, query, k, bounds, among)
     elif not missing and options.refine_factor is None and is_exact(chosen, query.column):
-        result = _probed(query, k, bounds, options, chosen, allowed)
+        result = _Probes(query, k, options, chosen, allowed).nearest(bounds)
     elif not missing and options.estimates:
-        result = _estimated(query, k, bounds, options, chosen, allowed)
+        result = _estimated(_Probes(query, k, options, chosen, allowed), bounds)
     else:
-        result = _refined(snapshot, reader_for, query, k, bounds, options, chosen, allowed)
+        result = _refined(snapshot, reader_for, _Probes(query, k, options, chosen, allowed), bounds)
     if missing:
         splits = [ScanSplit(fragment.id, 0, fragment.physical_rows) for fragment in missing]
         result.merge(search_exactly(snapshot, reader_for, query, k, bounds, filter, splits))
     return result
 
 
+@record
+class _Probes:
+    """The search of `k` rows in the partitions of the segments of an index."""
+
+    query: Query
+    k: int
+    options: SearchOptions
+    chosen: OpenIndex
+    allowed: AllowedRows
+
+    def nearest(self, bounds: Bounds, wanted: int | None = None) -> kernels.Nearest:
+        """The nearest `k` or `wanted` rows by the index's distances; `k` decides where they are searched."""
+        wanted = self.k if wanted is None else wanted
+        result = bounds.nearest(self.query.count, wanted)
+        ef = max(self.options.ef or wanted + wanted // 2, wanted)
+        segments = self.chosen.segments
+        sets = [self.allowed.within(BitMap(sorted(fragments))) for _, fragments in segments]
+        vectors = _prepared(self.query)
+        orders = [_near_first(segment, vectors) for segment, _ in segments]
+
+        def search(number: int) -> None:
+            vector = vectors[number]
+            for (segment, _), rows, (order, distances) in zip(segments, sets, orders, strict=True):
+                if not len(rows):
+                    continue
+                few = segment.has_graph and len(rows) < _GRAPH_SHARE * sum(segment.lengths)
+                begin, end = 0, first_probes(segment, distances[number], self.k, self.options)
+                most = most_probes(segment, self.options)
+                while begin < end:
+                    near = segment.nearby(order[number, begin:end].tolist())
+                    result.search(number, near, vector, rows, few, ef)
+                    # More partitions are only searched if too few rows were found.
+                    begin, end = end, min(most, 2 * end) if result.found(number) < wanted else end
+
+        for _ in ordered_map(search, iter(range(self.query.count)), 2 * num_threads()):
+            pass
+        return result
+
+
 def _refined(
-    snapshot: Snapshot,
-    reader_for: Callable[[int], FragmentReader],
-    query: Query,
-    k: int,
-    bounds: Bounds,
-    options: SearchOptions,
-    chosen: OpenIndex,
-    allowed: AllowedRows,
+    snapshot: Snapshot, reader_for: Callable[[int], FragmentReader], probes: _Probes, bounds: Bounds
 ) -> kernels.Nearest:
     """The nearest of more rows than are returned, by their exact distances."""
+    query, k = probes.query, probes.k
     result = bounds.nearest(query.count, k)
-    wanted = candidates_wanted(k, chosen, options)
+    wanted = candidates_wanted(k, probes.chosen, probes.options)
     while True:
-        candidates = _probed(query, k, Bounds(), options, chosen, allowed, wanted)
+        candidates = probes.nearest(Bounds(), wanted)
         found = Bounds(lower=bounds.lower).nearest(query.count, k)
         refine(snapshot, reader_for, query, candidates, found)
         # If rows are left out because they are too near, those after them count.
@@ -93,55 +127,18 @@ def _refined(
         wanted *= 4
 
 
-def _estimated(
-    query: Query, k: int, bounds: Bounds, options: SearchOptions, chosen: OpenIndex, allowed: AllowedRows
-) -> kernels.Nearest:
+def _estimated(probes: _Probes, bounds: Bounds) -> kernels.Nearest:
     """The nearest rows by the distances that the index estimates."""
-    if query.metric is not Metric.COSINE or chosen.coding == "FLAT":
-        return _probed(query, k, bounds, options, chosen, allowed)
+    query = probes.query
+    if query.metric is not Metric.COSINE or probes.chosen.coding == "FLAT":
+        return probes.nearest(bounds)
     # Codes estimate the squared distance between normalized vectors, which is twice the cosine distance.
     lower, upper = (None if bound is None else 2 * bound for bound in bounds)
-    numbers, ids, distances = _probed(query, k, Bounds(lower, upper), options, chosen, allowed).result()
-    result = Bounds().nearest(query.count, k)
+    numbers, ids, distances = probes.nearest(Bounds(lower, upper)).result()
+    result = Bounds().nearest(query.count, probes.k)
     for number in np.unique(numbers).tolist():
         mine = numbers == number
         result.offer(number, np.ascontiguousarray(distances[mine] / 2), np.ascontiguousarray(ids[mine]))
-    return result
-
-
-def _probed(
-    query: Query,
-    k: int,
-    bounds: Bounds,
-    options: SearchOptions,
-    chosen: OpenIndex,
-    allowed: AllowedRows,
-    wanted: int | None = None,
-) -> kernels.Nearest:
-    """The nearest `k` or `wanted` rows by the distances of the index; `k` decides where they are searched."""
-    wanted = k if wanted is None else wanted
-    result = bounds.nearest(query.count, wanted)
-    ef = max(options.ef or wanted + wanted // 2, wanted)
-    sets = [allowed.within(BitMap(sorted(fragments))) for _, fragments in chosen.segments]
-    vectors = _prepared(query)
-    orders = [_near_first(segment, vectors) for segment, _ in chosen.segments]
-
-    def search(number: int) -> None:
-        vector = vectors[number]
-        for (segment, _), rows, (order, distances) in zip(chosen.segments, sets, orders, strict=True):
-            if not len(rows):
-                continue
-            few = segment.has_graph and len(rows) < _GRAPH_SHARE * sum(segment.lengths)
-            begin, end = 0, first_probes(segment, distances[number], k, options)
-            most = most_probes(segment, options)
-            while begin < end:
-                near = segment.nearby(order[number, begin:end].tolist())
-                result.search(number, near, vector, rows, few, ef)
-                # More partitions are only searched if too few rows were found.
-                begin, end = end, min(most, 2 * end) if result.found(number) < wanted else end
-
-    for _ in ordered_map(search, iter(range(query.count)), 2 * num_threads()):
-        pass
     return result
 
 
