@@ -17,6 +17,7 @@ from lance_engine.file.legacy import LegacyFile
 from lance_engine.file.reader import FileReader
 from lance_engine.format.fragment import Fragment
 from lance_engine.format.index_section import IndexSegment, parse_index_section
+from lance_engine.format.manifest import parse_manifest_file
 from lance_engine.index.files import SegmentFiles
 from lance_engine.index.kind import is_usable
 from lance_engine.index.registry import readable_kind
@@ -28,6 +29,7 @@ from lance_engine.scan.splits import ScanSplit
 from lance_engine.schema_tree import Field
 from lance_engine.table.row_counts import stored_rows
 from lance_engine.table.snapshot import Snapshot
+from lance_engine.table.versions import find_latest
 
 FINDINGS_SCHEMA: Final = pa.schema(
     [
@@ -118,15 +120,31 @@ def _check_manifest(snapshot: Snapshot, findings: _Findings) -> None:
             )
     if any(after < before for before, after in itertools.pairwise(ids)):
         findings.add("manifest", "The fragments are not in ascending order of their ids", path=snapshot.uri)
-    if ids and manifest.max_fragment_id is not None and max(ids) > manifest.max_fragment_id:
-        findings.add(
-            "manifest",
-            f"Fragment id {max(ids)} is above the highest fragment id so far, {manifest.max_fragment_id}",
-            path=snapshot.uri,
-        )
+    with findings.collected("manifest", path=snapshot.uri):
+        recorded = _recorded_max_fragment_id(snapshot)
+        if ids and recorded is not None and max(ids) > recorded:
+            findings.add(
+                "manifest",
+                f"Fragment id {max(ids)} is above the highest fragment id so far, {recorded}",
+                path=snapshot.uri,
+                remedy="Any change by this library records the right one; others could number two "
+                "fragments alike",
+            )
     fields = [field.id for field in manifest.schema.walk()]
     if len(set(fields)) < len(fields):
         findings.add("manifest", "Two fields of the schema have the same id", path=snapshot.uri)
+
+
+def _recorded_max_fragment_id(snapshot: Snapshot) -> int | None:
+    """As in the file: an opened manifest has at least the id of its fragments, see `with_defaults`."""
+    latest = find_latest(snapshot.store)
+    if latest is None:
+        return None
+    try:
+        content = snapshot.store.read(latest[1].path(snapshot.version))
+    except FileNotFoundError:  # removed meanwhile
+        return None
+    return parse_manifest_file(content)[0].max_fragment_id
 
 
 # ---- fragments -------------------------------------------------------------------------------------------

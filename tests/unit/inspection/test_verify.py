@@ -13,7 +13,12 @@ import pytest
 from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import CorruptFileError
 from lance_engine.format.deletion import encode_deletions
-from lance_engine.format.manifest import DeletionKind, Fragment, serialize_manifest_file
+from lance_engine.format.manifest import (
+    DeletionKind,
+    Fragment,
+    parse_manifest_file,
+    serialize_manifest_file,
+)
 from lance_engine.format.operations import Overwrite
 from lance_engine.format.row_ids import encode_row_id_range, encode_uniform_version
 from lance_engine.inspection.health import health
@@ -25,7 +30,7 @@ from lance_engine.schema_tree import Schema
 from lance_engine.table.build import CreateOptions
 from lance_engine.table.commit import commit
 from lance_engine.table.snapshot import Snapshot
-from lance_engine.table.versions import NamingScheme, open_snapshot
+from lance_engine.table.versions import NamingScheme, find_latest, open_snapshot
 from lance_engine.write.dataset import write_dataset
 from lance_engine.write.fragments import write_fragments
 from lance_engine.write.options import WriteOptions
@@ -210,9 +215,28 @@ def test_damaged_values_are_found_only_where_they_are_read() -> None:
 def test_fragments_out_of_order_are_found() -> None:
     snapshot = create(MemoryStore())
     fragments: tuple[Fragment, ...] = tuple(snapshot.fragments)
-    manifest = dataclasses.replace(snapshot.manifest, fragments=fragments[::-1], max_fragment_id=1)
+    manifest = dataclasses.replace(snapshot.manifest, fragments=fragments[::-1])
     findings = verify(snapshot.with_manifest(manifest))
-    assert findings["check"].to_pylist() == ["manifest", "manifest"]
+    assert findings["check"].to_pylist() == ["manifest"]
+
+
+def test_a_highest_fragment_id_below_a_fragment_is_found() -> None:
+    """As the file has it: versions are opened with a number that is large enough."""
+    snapshot = create(MemoryStore())
+    store, version = snapshot.store, snapshot.version
+    latest = find_latest(store)
+    assert latest is not None
+    path = latest[1].path(version)
+    manifest, section, transaction = parse_manifest_file(store.read(path))
+    assert manifest.max_fragment_id == 2
+    for recorded, problems in ((None, 0), (1, 1), (2, 0)):
+        damaged = dataclasses.replace(manifest, max_fragment_id=recorded)
+        store.put(path, serialize_manifest_file(damaged, index_section=section, transaction=transaction))
+        opened = open_snapshot(store, version)
+        assert opened.manifest.max_fragment_id == 2
+        findings = verify(opened).to_pylist()
+        assert len(findings) == problems
+        assert all("above the highest fragment id so far, 1" in found["problem"] for found in findings)
 
 
 def measures(dataset: DatasetVersion) -> dict[str, tuple[int, str | None]]:
