@@ -87,6 +87,21 @@ class ObjectStore(NamedTuple):
             aws_secret_access_key="test",
         )
 
+    def create_manifest_table(self) -> None:
+        """The table of DynamoDB for manifests."""
+        self.client("dynamodb").create_table(
+            TableName=self.table,
+            KeySchema=[
+                {"AttributeName": "base_uri", "KeyType": "HASH"},
+                {"AttributeName": "version", "KeyType": "RANGE"},
+            ],
+            AttributeDefinitions=[
+                {"AttributeName": "base_uri", "AttributeType": "S"},
+                {"AttributeName": "version", "AttributeType": "N"},
+            ],
+            BillingMode="PAY_PER_REQUEST",
+        )
+
 
 @pytest.fixture(scope="session")
 def object_store_endpoint() -> Iterator[str]:
@@ -127,16 +142,5 @@ def object_store(object_store_endpoint: str, monkeypatch: pytest.MonkeyPatch) ->
     ):
         monkeypatch.setenv(name, value)
     store.client("s3").create_bucket(Bucket=store.bucket)
-    store.client("dynamodb").create_table(
-        TableName=store.table,
-        KeySchema=[
-            {"AttributeName": "base_uri", "KeyType": "HASH"},
-            {"AttributeName": "version", "KeyType": "RANGE"},
-        ],
-        AttributeDefinitions=[
-            {"AttributeName": "base_uri", "AttributeType": "S"},
-            {"AttributeName": "version", "AttributeType": "N"},
-        ],
-        BillingMode="PAY_PER_REQUEST",
-    )
+    store.create_manifest_table()
     return store

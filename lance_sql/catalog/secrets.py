@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
+from lance_engine.base import legible_line, nearest_name
 from lance_engine.errors import UnsupportedFeatureError
 
 #: Options of DuckDB's secrets for object stores -> the equivalent storage options.
@@ -15,6 +16,20 @@ _S3: Final = {
     "region": "aws_region",
 }
 _AZURE: Final = {"account_name": "azure_storage_account_name"}
+
+#: Kind of a secret -> its options, and the values of those that have no others.
+_OPTIONS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
+    "s3": {
+        **dict.fromkeys([*_S3, "endpoint", "scope"], ()),
+        "provider": ("config", "credential_chain"),
+        "url_style": ("path", "vhost"),
+        "use_ssl": ("true", "false", "t", "f", "1", "0"),
+    },
+    "azure": {
+        **dict.fromkeys([*_AZURE, "connection_string", "scope"], ()),
+        "provider": ("config", "credential_chain"),
+    },
+}
 
 #: Kind of a secret -> URL prefixes that it applies to.
 _PLACES: Final = {
@@ -37,7 +52,25 @@ class Secret(NamedTuple):
 
 
 def secret(name: str, kind: str, given: Mapping[str, str]) -> Secret:
-    """A secret of DuckDB's kinds ``s3`` and ``azure`` as storage options."""
+    """A secret of DuckDB's kinds ``s3`` and ``azure`` as storage options.
+
+    UnsupportedFeatureError for an option or a value that would have no effect on datasets.
+    """
+    known = _OPTIONS[kind]
+    for option, value in given.items():
+        if option not in known:
+            near = nearest_name(option, known)
+            raise UnsupportedFeatureError(
+                f"Secrets of the type {kind} for datasets have no option {legible_line(option.upper())}",
+                remedy=f"Did you mean {near.upper()}?"
+                if near
+                else f"The options are {', '.join(known).upper()}; others are storage_options of connect()",
+            )
+        if known[option] and value.lower() not in known[option]:
+            raise UnsupportedFeatureError(
+                f"Invalid value for the option {option.upper()} of a secret",
+                remedy=f"The values are {', '.join(known[option])}",
+            )
     scope = given.get("scope", "")
     scopes = (scope,) if scope else _PLACES[kind]
     options: dict[str, str] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 from lance_engine.errors import LanceError, StorageError, UnsupportedFeatureError
 
@@ -198,6 +198,10 @@ def _bounded(send: Callable[..., Any], endpoint: str) -> Callable[..., Any]:
 def _name(request: Any) -> str:
     """The identifier in a request; the delimiter alone is the root."""
     return DELIMITER.join(request.id) or DELIMITER
+
+
+#: What ``rest`` knows besides ``header.NAME``.
+REST_PROPERTIES: Final = ("endpoint", "uri", "bearer_token", "api_key")
 
 
 def connect_service(

@@ -84,18 +84,7 @@ def options(endpoint: str, object_store: ObjectStore, monkeypatch: pytest.Monkey
     """The storage options for data on the emulator of S3, and manifests in this server."""
     monkeypatch.setenv("DYNAMODB_ENDPOINT", endpoint)
     store = object_store._replace(endpoint=endpoint)
-    store.client("dynamodb").create_table(
-        TableName=store.table,
-        KeySchema=[
-            {"AttributeName": "base_uri", "KeyType": "HASH"},
-            {"AttributeName": "version", "KeyType": "RANGE"},
-        ],
-        AttributeDefinitions=[
-            {"AttributeName": "base_uri", "AttributeType": "S"},
-            {"AttributeName": "version", "AttributeType": "N"},
-        ],
-        BillingMode="PAY_PER_REQUEST",
-    )
+    store.create_manifest_table()
     return {**object_store.options, "dynamodb_endpoint": endpoint}
 
 

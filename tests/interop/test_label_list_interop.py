@@ -12,7 +12,7 @@ import pytest
 from lance.file import LanceFileReader
 from lance_engine.dataset import DatasetVersion
 
-from tests.support.indices import addresses, taking_turns
+from tests.support.indices import WHO_BEGINS, addresses, taking_turns
 
 INDEXED = [
     "array_has(l, 1)",
@@ -69,15 +69,7 @@ def check(uri: str, step: str) -> None:
     assert ours.verify().num_rows == 0, step
 
 
-@pytest.mark.parametrize(
-    ("by_pylance", "stable"),
-    [
-        pytest.param(False, True, id="ours-stable"),
-        pytest.param(True, False, id="theirs-addresses"),
-        pytest.param(False, False, id="ours-addresses", marks=pytest.mark.slow),
-        pytest.param(True, True, id="theirs-stable", marks=pytest.mark.slow),
-    ],
-)
+@WHO_BEGINS
 def test_taking_turns(tmp_path: Path, by_pylance: bool, stable: bool) -> None:
     rng = random.Random(3)
     uri = str(tmp_path / "t.lance")

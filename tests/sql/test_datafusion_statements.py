@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from datafusion import SessionConfig, SessionContext
+from lance_engine import expr
 from lance_engine.errors import LanceError
-from lance_engine.expr import from_arrow as conversion
 from lance_engine.scan.pool import num_threads
 
 import lance_sql
@@ -45,10 +45,10 @@ def planned(monkeypatch):
 def converted(monkeypatch):
     """The expressions of DataFusion that are converted to conditions."""
     expressions = []
-    convert = conversion.from_arrow
+    convert = expr.arrow_filter
     monkeypatch.setattr(
-        conversion,
-        "from_arrow",
+        expr,
+        "arrow_filter",
         lambda expression, schema: expressions.append(str(expression)) or convert(expression, schema),
     )
     return expressions

@@ -312,3 +312,30 @@ def test_tables_in_memory_that_a_script_uses_are_none(tmp_path: Path, engine: st
     lance_sql.sql(f"{script} CREATE TABLE '{tmp_path}/x.lance' AS SELECT a FROM m", engine=engine)
     lance_sql.sql(f"{script} INSERT INTO '{tmp_path}/x.lance' SELECT a FROM m", engine=engine)
     assert lance_sql.open(tmp_path / "x.lance").count_rows() == 2
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("TYPE S3, KEY_ID 'a', SECRET 'b', REGIO 'x'", "REGIO.*Did you mean REGION"),
+        ("TYPE S3, KEY_ID 'a', SECRET 'b', XYZZY 'x'", "no option XYZZY.*KEY_ID, SECRET"),
+        ("TYPE S3, KEY_ID 'a', SECRET 'b', USE_SSL 'maybe'", "USE_SSL.*true, false"),
+        ("TYPE S3, KEY_ID 'a', SECRET 'b', URL_STYLE 'x'", "URL_STYLE.*path, vhost"),
+        ("TYPE AZURE, ACCOUNT_NAME 'a', TENANT_ID 'x'", "no option TENANT_ID"),
+        ("TYPE AZURE, ACCOUNT_NAME 'a', PROVIDER managed_identity", "PROVIDER"),
+    ],
+)
+def test_options_of_secrets_without_effect_are_refused(engine: str, options: str, message: str) -> None:
+    with lance_sql.connect(engine=engine) as session:
+        with pytest.raises(LanceError, match=message):
+            session.sql(f"CREATE SECRET s ({options})")
+        session.sql("CREATE SECRET s (TYPE S3, KEY_ID 'a', SECRET 'b', URL_STYLE 'vhost', USE_SSL false)")
+
+
+def test_options_of_services_without_effect_are_refused() -> None:
+    with (
+        lance_sql.connect() as session,
+        pytest.raises(LanceError, match="Unknown option NOPE"),
+    ):
+        session.sql("ATTACH 'x' AS x (TYPE lance, ENDPOINT 'http://127.0.0.1:1', NOPE 1)")

@@ -9,10 +9,22 @@ import lance
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pytest
 from lance_engine.dataset import DatasetVersion
 from lance_engine.scan.scanner import Scanner
 
 KINDS = ["btree", "bitmap", "zonemap", "bloomfilter"]
+
+#: `by_pylance`: who begins; `stable`: whether row ids are stable. CI runs half of the combinations.
+WHO_BEGINS = pytest.mark.parametrize(
+    ("by_pylance", "stable"),
+    [
+        pytest.param(False, True, id="ours-stable"),
+        pytest.param(True, False, id="theirs-addresses"),
+        pytest.param(False, False, id="ours-addresses", marks=pytest.mark.slow),
+        pytest.param(True, True, id="theirs-stable", marks=pytest.mark.slow),
+    ],
+)
 
 
 def addresses(scan: Scanner) -> list[int]:

@@ -121,6 +121,8 @@ def cloud_config(scheme: str, bucket: str, options: Mapping[str, Any]) -> CloudC
         plain = _without_prefix(name.lower(), cloud)
         if plain in _MORE[cloud] and value is not None:
             config.setdefault(plain, value)
+    for name in _ADDRESSES & config.keys():
+        check_address(name, str(config[name]))
     client = {name: value for name in _CLIENT if (value := option(given, name)) is not None}
     if any(map(is_true, insecure)):
         client["allow_invalid_certificates"] = True
@@ -200,6 +202,20 @@ def _azure_config(given: dict[str, Any]) -> dict[str, Any] | None:
     return {name: value for name, value in config.items() if value is not None}
 
 
+def check_address(name: str, address: str) -> None:
+    """UnsupportedFeatureError, which does not quote the address, unless it is one of a server alone."""
+    match = _ADDRESS.match(address)
+    try:
+        valid = match is not None and urlsplit(address).hostname is not None
+    except ValueError:
+        valid = False
+    if not valid:
+        raise UnsupportedFeatureError(
+            f"The storage option '{name}' is not the address of a server",
+            remedy="Write it as https://host or http://host:port; credentials are options of their own",
+        )
+
+
 def _with_host_of(bucket: str, endpoint: str) -> str:
     """The address of a bucket that is part of the host name."""
     parts = urlsplit(endpoint)
@@ -226,6 +242,11 @@ def _text(value: Any) -> str | None:
     return None if value is None else str(value)
 
 
+#: Options with the address of a server.
+_ADDRESSES: Final = frozenset({"endpoint", "base_url", "metadata_endpoint", "sts_endpoint", "msi_endpoint"})
+#: Characters of others end a panic in obstore. A user and a password would be quoted in its errors.
+_ADDRESS: Final = re.compile(r"https?://[A-Za-z0-9._:\[\]-]+(?:/[!-~]*)?\Z")
+
 _DURATION: Final = re.compile(
     r"\s*(\d+(?:\.\d+)?)\s*(ms|msec|s|secs?|seconds?|m|min|minutes?|h|hours?)?\s*\Z"
 )
@@ -241,7 +262,7 @@ def _seconds(options: Mapping[str, Any], standard: float, *names: str) -> float:
     match = _DURATION.match(str(value))
     if match is None or not float(match[1]):
         raise UnsupportedFeatureError(
-            f"Invalid duration for the storage option '{names[0]}': {value}",
+            f"Invalid duration for the storage option '{names[0]}'",
             remedy="Write it as 30, 30s, 500ms or 5m",
         )
     unit = match[2] or "s"

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from lance_engine.errors import CorruptFileError, DatasetNotFoundError, UnsupportedFeatureError
 from lance_engine.io.access import access_explained
+from lance_engine.io.cloud_options import check_address
 from lance_engine.io.external import ManifestEntry
 from lance_engine.io.storage_options import botocore_options, option
 
@@ -59,6 +60,8 @@ def _connect(options: Mapping[str, Any]) -> _Connection:
         ) from error
     endpoint = option(options, "dynamodb_endpoint", "dynamodb_endpoint_url")
     endpoint = endpoint or os.environ.get("DYNAMODB_ENDPOINT") or None
+    if endpoint:
+        check_address("dynamodb_endpoint", str(endpoint))
     profile = option(options, "profile", "aws_profile")
     arguments = botocore_options(options)
     # Missing options come from the environment.

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from lance_engine import kernels
 from lance_engine.arrow_compute import pc
+from lance_engine.arrow_values import to_numpy
 from lance_engine.errors import CorruptFileError
 from lance_engine.file.decoding import LeafSource, Overlays, decode_fetched, one_by_one, one_range
 from lance_engine.file.fields import ShortColumn
@@ -148,7 +149,9 @@ class Projection:
         with self._reader.placed():
             self._check_end(selection.end)
             batch = self._decode(
-                lambda: ranges, lambda overlays: self._decoders.columns.decode_ranges(ranges, overlays)
+                lambda: ranges,
+                lambda overlays: self._decoders.columns.decode_ranges(ranges, overlays),
+                lambda: selection.offsets,
             )
         if self._decoders.is_plain:
             return batch
@@ -163,17 +166,19 @@ class Projection:
 
         Decoding runs without the interpreter lock. `kernels.BatchTooLargeError` asks for fewer rows.
         """
+        offsets = partial(np.arange, begin, end, dtype=np.uint32)
         with self._reader.placed():
             self._check_end(end)
             batch = self._decode(
                 partial(one_range, begin, end),
                 lambda overlays: self._decoders.columns.decode_range(begin, end, overlays),
+                offsets,
             )
         if self._decoders.is_plain:
             return batch
         return self._complete(
             batch,
-            partial(np.arange, begin, end, dtype=np.uint32),
+            offsets,
             lambda name: self._reader.system_column(name, begin, end),
         )
 
@@ -191,7 +196,10 @@ class Projection:
         note_pages(partial(self.page_map.touched, Selection.of_range(begin, end)))
         bits = np.frombuffer(mask.buffers()[1], dtype=np.uint8)
         with self._reader.placed():
-            return self._import(self._decoders.columns.decode_wanted(begin, end, bits, mask.offset))
+            return self._import(
+                self._decoders.columns.decode_wanted(begin, end, bits, mask.offset),
+                lambda: begin + np.flatnonzero(to_numpy(mask)),
+            )
 
     def keeps(self, test: kernels.ValueTest) -> bool:
         """Whether `read_passing` can be called."""
@@ -205,7 +213,8 @@ class Projection:
         note_pages(partial(self.page_map.touched, Selection.of_range(begin, end)))
         with self._reader.placed():
             kept, passing = self._decoders.columns.decode_passing(begin, end, test)
-            return self._import(kept), pa.Array._import_from_c(passing.address, pa.bool_())
+            mask = pa.Array._import_from_c(passing.address, pa.bool_())
+            return self._import(kept, lambda: begin + np.flatnonzero(to_numpy(mask))), mask
 
     def read_rows(self, rows: U32Array) -> pa.RecordBatch:
         """The rows at ascending offsets; an offset may repeat."""
@@ -214,6 +223,7 @@ class Projection:
             batch = self._decode(
                 partial(one_by_one, rows),
                 lambda overlays: self._decoders.columns.decode_rows(rows, overlays),
+                lambda: rows,
             )
         if self._decoders.is_plain:
             return batch
@@ -230,22 +240,33 @@ class Projection:
             raise short.error()
 
     def _decode(
-        self, ranges: Callable[[], npt.NDArray[np.int64]], decode: Callable[[Overlays], kernels.DecodedBatch]
+        self,
+        ranges: Callable[[], npt.NDArray[np.int64]],
+        decode: Callable[[Overlays], kernels.DecodedBatch],
+        offsets: Callable[[], npt.NDArray[Any]],
     ) -> pa.RecordBatch:
-        """Fetch the data for `ranges` of rows, if files are remote, and decode it."""
-        return self._import(decode_fetched(self._decoders.leaves, ranges, decode))
+        """Fetch the data for `ranges` of rows, if files are remote, and decode it: the rows at `offsets`."""
+        return self._import(decode_fetched(self._decoders.leaves, ranges, decode), offsets)
 
-    def _import(self, decoded: kernels.DecodedBatch) -> pa.RecordBatch:
+    def _import(
+        self, decoded: kernels.DecodedBatch, offsets: Callable[[], npt.NDArray[Any]]
+    ) -> pa.RecordBatch:
         if self._decoders.is_local:
             count_read(0, decoded.bytes_read)
         batch = pa.RecordBatch._import_from_c(decoded.address, self._decoders.decoded)
         for index in self.required:
-            if batch.column(index).null_count:
+            if batch.column(index).null_count and self._has_live_null(batch.column(index), offsets()):
                 raise CorruptFileError(
                     "A non-nullable column contains nulls",
                     column=self._decoders.decoded.field(index).name,
                 )
         return batch
+
+    def _has_live_null(self, column: pa.Array, offsets: npt.NDArray[Any]) -> bool:
+        """Whether a live row is null; a column that became non-nullable keeps the nulls of deleted rows."""
+        deleted = self._reader.deleted()
+        nulls = offsets[to_numpy(column.is_null())]
+        return deleted is None or not np.isin(nulls, deleted).all()
 
     def _complete(
         self, batch: pa.RecordBatch, offsets: Callable[[], U32Array], system: Any

@@ -50,7 +50,7 @@ def entries_of(snapshot: Snapshot, column: str) -> int | None:
 
 
 def stored_entries(snapshot: Snapshot, column: str) -> StoredEntries | None:
-    """What is known about the strings of a column, if an `CodeColumn` of it pays; None if not.
+    """What is known about the strings of a column, if a `CodeColumn` of it pays; None if not.
 
     Its pages must have dictionaries, except for small ones, as files have to which few rows were added, and
     for those of equal strings. Fragments without the column do not matter.

@@ -1,4 +1,4 @@
-"""The interface of this package."""
+"""The interface of writing: data files, fragments and whole datasets."""
 
 from typing import TYPE_CHECKING
 

@@ -280,3 +280,32 @@ def test_times() -> None:
     for wrong in ("soon", "0", "-1"):
         with pytest.raises(UnsupportedFeatureError, match="request_timeout"):
             waiting({"request_timeout": wrong})
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://user:hunter2@host",
+        "user:hunter2@host",
+        "host:9000",
+        "http://[hunter2",
+        "http://a b",
+        "ftp://hunter2",
+    ],
+)
+@pytest.mark.parametrize("option", ["aws_endpoint", "google_endpoint", "azure_endpoint", "dynamodb_endpoint"])
+def test_endpoints_are_addresses_of_servers_without_credentials(option: str, address: str) -> None:
+    scheme = {"aws": "s3", "google": "gs", "azure": "az", "dynamodb": "s3+ddb"}[option.partition("_")[0]]
+    uri = f"{scheme}://bucket/t.lance" + ("?ddbTableName=commits" if scheme == "s3+ddb" else "")
+    with pytest.raises(UnsupportedFeatureError, match="is not the address of a server") as caught:
+        write_dataset(TABLE, uri, storage_options={option: address})
+    failure: BaseException | None = caught.value
+    while failure is not None:
+        assert "hunter2" not in f"{failure} {failure.args}"
+        failure = failure.__cause__ or failure.__context__
+
+
+def test_invalid_values_of_options_are_not_quoted() -> None:
+    with pytest.raises(UnsupportedFeatureError, match="Invalid duration") as caught:
+        open_store("s3://bucket/t.lance", {"timeout": "hunter2"})
+    assert "hunter2" not in str(caught.value)
