@@ -14,7 +14,8 @@ import pyarrow as pa
 from lance_engine.errors import LanceError
 
 from lance_sql.catalog.dataset import SqlDataset
-from lance_sql.searches.one_table import as_condition, only_table, parsed_select
+from lance_sql.searches.one_table import OneTable, as_condition, one_table, only_name
+from lance_sql.text.reference import Reference
 from lance_sql.text.statement import Statement
 
 if TYPE_CHECKING:
@@ -43,35 +44,25 @@ class IndexedCondition:
         return self.dataset.scan([], self.condition).explain().splitlines()
 
 
-@dataclass(frozen=True, slots=True)
-class FoundCondition:
-    """The position of the table in the text, and what the engine scans in its place."""
-
-    start: int
-    end: int
-    alias: str | None
-    rows: IndexedCondition
-
-
 def indexed_condition(
-    statement: Statement, find: Callable[[str, bool], SqlDataset | None], value: Callable[[str], Any]
-) -> FoundCondition | None:
-    """The index result for the conditions of a query over one dataset, None if no index applies.
+    statement: Statement, find: Callable[[Reference], SqlDataset | None], value: Callable[[str], Any]
+) -> tuple[OneTable, IndexedCondition] | None:
+    """The index result for the conditions of a query, and its only table; None if no index applies.
 
     `find` resolves a dataset name, `value` evaluates an expression without columns.
     """
-    place = only_table(statement)
-    dataset = None if place is None else find(place.token.value, place.token.kind != "word")
-    if place is None or dataset is None or not _has_index(dataset):
+    name = only_name(statement)
+    dataset = None if name is None else find(name)
+    if dataset is None or not _has_index(dataset):
         return None
-    tree = parsed_select(statement, place.begin)
-    if tree is None or not _is_over_rows(tree):
+    table = one_table(statement)
+    if table is None or not _is_over_rows(table.select):
         return None
-    served = [text for text in _conjuncts(tree, value) if _is_served(text, dataset)]
+    served = [text for text in _conjuncts(table, dataset, value) if _is_served(text, dataset)]
     if not served:
         return None
     rows = IndexedCondition(dataset, " AND ".join(f"({text})" for text in served))
-    return FoundCondition(place.token.start, place.token.end, place.alias, rows)
+    return table, rows
 
 
 def _has_index(dataset: SqlDataset) -> bool:
@@ -94,10 +85,10 @@ def _is_over_rows(tree: Any) -> bool:
     return not any(tree.find(kind) is not (tree if kind is exp.Query else None) for kind in odd)
 
 
-def _conjuncts(tree: Any, value: Callable[[str], Any]) -> Iterator[str]:
-    condition = tree.args["where"].this
+def _conjuncts(table: OneTable, dataset: SqlDataset, value: Callable[[str], Any]) -> Iterator[str]:
+    condition = table.select.args["where"].this
     for part in condition.flatten() if condition.key == "and" else [condition]:
-        text = as_condition(part.unnest(), value)
+        text = as_condition(table, part.unnest(), dataset, value)
         if text is not None:
             yield text
 

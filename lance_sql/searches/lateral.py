@@ -2,118 +2,120 @@
 
 from __future__ import annotations
 
-import re
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lance_engine.errors import UnsupportedFeatureError
 
-from lance_sql.text.from_first import without_select
-from lance_sql.text.query_start import query_position
+from lance_sql.syntax.tree import query_tree
 from lance_sql.text.searches import Expression, SearchCall
-from lance_sql.text.tokens import tokenize
+from lance_sql.text.statement import Statement
 
-_MARK = "__search__"
-_LATERAL = re.compile(r"\blateral\s*$", re.IGNORECASE)
+if TYPE_CHECKING:
+    from sqlglot import exp
+
 #: The column of the result with the query vector.
 SEARCHED = "__searched"
 
 
-def is_correlated(expression: Expression) -> bool:
-    """Whether the expression refers to columns of another table."""
+class Correlated(NamedTuple):
+    """A search for the values of an expression over the columns of another table."""
+
+    call: SearchCall
+    expression: Expression
+    function: exp.Expression
+    vectors: exp.Expression
+
+
+def correlated(statement: Statement, call: SearchCall) -> Correlated | None:
+    """The search that a call is, if its query vector refers to columns of another table."""
+    expression = call.places["query"]
     if expression.is_query or not any(letter.isalpha() or letter == '"' for letter in expression.text):
-        return False
-    from sqlglot import exp, parse_one
-    from sqlglot.errors import SqlglotError
+        return None
+    tree = query_tree(statement)
+    function = None if tree is None else tree.function_at(call.start)
+    if function is None:
+        return None
+    from sqlglot import exp
 
-    try:
-        tree = parse_one(f"SELECT {expression.text}", dialect="duckdb")
-    except SqlglotError:
-        return False
-    return any(column.name and not isinstance(column.this, exp.Star) for column in tree.find_all(exp.Column))
+    named = (exp.EQ, exp.Kwarg, exp.PropertyEQ)
+    given = [argument for argument in function.expressions if not isinstance(argument, named)]
+    vectors = given[1 + call.function.places.index("query")]
+    if not any(column.name and not isinstance(column.this, exp.Star) for column in _columns(vectors)):
+        return None
+    return Correlated(call, expression, function, vectors)
 
 
-def query_of_vectors(text: str, call: SearchCall, expression: Expression) -> str:
-    """The query for the values of `expression` in the tables before the search, as a single column.
+def query_of_vectors(search: Correlated) -> str:
+    """The query for the values of the expression in the tables before the search, as a single column.
 
     Conditions in WHERE on that table alone apply. UnsupportedFeatureError if the table is not found.
     """
-    from sqlglot import exp, parse_one
-    from sqlglot.errors import SqlglotError
+    from sqlglot import exp
 
-    before = _LATERAL.sub(" ", text[: call.start])  # the parser only supports this keyword before functions
-    marked = _as_select(f"{before}{_MARK}{text[call.end :]}")
-    try:
-        tree = parse_one(marked, dialect="duckdb")
-        wanted = parse_one(f"SELECT {expression.text}", dialect="duckdb").expressions[0]
-    except SqlglotError as error:
-        raise _unclear(call, expression) from error
-    table = next((table for table in tree.find_all(exp.Table) if table.name == _MARK), None)
-    select = None if table is None else table.parent_select
-    while isinstance(select, exp.Select) and select.args.get("from_", select.args.get("from")) is None:
-        select = select.parent_select
-    if not isinstance(select, exp.Select):
-        raise _unclear(call, expression)
-    sources = {source.alias_or_name: source for source in _sources(select) if not _holds_mark(source)}
-    owners = {column.table for column in wanted.find_all(exp.Column)}
+    outside: list[Any] = []  # the nodes around the search, from the inside out
+    node: Any = search.function
+    while node is not None:
+        outside.append(node)
+        node = node.parent
+    above = {id(node) for node in outside}
+    selects = (node for node in outside if isinstance(node, exp.Select))
+    select = next((node for node in selects if node.args.get("from_") is not None), None)
+    if select is None:
+        raise _unclear(search)
+    every = _sources(select)
+    # The first tables may have the others as joins, and then also be around the search.
+    place = {id(source): number for number, source in enumerate(every)}
+    itself = next((place[id(node)] for node in outside if id(node) in place), None)
+    sources = {source.alias_or_name: source for number, source in enumerate(every) if number != itself}
+    owners = {column.table for column in _columns(search.vectors)}
     owner = next(iter(owners)) if len(owners) == 1 else None
     if owner == "" and len(sources) == 1:
         owner = next(iter(sources))
     if owner is None or owner not in sources:
-        raise _unclear(call, expression)
-    query: Any = exp.select(wanted.copy()).from_(sources[owner].copy())
+        raise _unclear(search)
+    source = sources[owner].copy()
+    source.set("joins", None)
+    query: Any = exp.select(search.vectors.copy()).from_(source)
     where = select.args.get("where")
     if where is not None:
         for condition in where.this.flatten() if isinstance(where.this, exp.And) else [where.this]:
-            columns = list(condition.find_all(exp.Column))
+            columns = _columns(condition)
             if columns and all(column.table == owner for column in columns) and not condition.find(exp.Query):
                 query = query.where(condition.copy())
-    node: Any = select
-    while node is not None:
-        clause = node.args.get("with_", node.args.get("with"))
-        if clause is not None:
-            for named in clause.expressions:
-                if not _holds_mark(named):
-                    query = query.with_(named.alias, named.this.copy())
-        node = node.parent
+    for node in outside[outside.index(select) :]:
+        clause = node.args.get("with_")
+        for named in () if clause is None else clause.expressions:
+            if id(named) not in above:
+                query = query.with_(named.alias, named.this.copy())
     found: str = query.sql(dialect="duckdb")
     return found
 
 
-def in_place_of(expression: Expression, name: str, after_lateral: bool) -> str:
+def in_place_of(search: Correlated, name: str) -> str:
     """The replacement for the call when the results for all vectors are the table `name`."""
-    rows = f'(SELECT * EXCLUDE ("{SEARCHED}") FROM "{name}" WHERE "{SEARCHED}" = {expression.text})'
-    return rows if after_lateral else f"LATERAL {rows}"
-
-
-def _as_select(text: str) -> str:
-    """The query in an EXPLAIN statement, starting with SELECT: the parser does not accept other forms."""
-    tokens = tokenize(text)
-    position = query_position(tokens)
-    begin = tokens[position].start if position < len(tokens) else 0
-    for place in sorted(without_select(tokens), reverse=True):
-        text = f"{text[:place]}SELECT * {text[place:]}"
-    return text[begin:]
-
-
-def _sources(select: Any) -> list[Any]:
     from sqlglot import exp
 
-    start = select.args.get("from_", select.args.get("from"))
-    found = [start.this, *(join.this for join in select.args.get("joins") or ())]
+    rows = f'(SELECT * EXCLUDE ("{SEARCHED}") FROM "{name}" WHERE "{SEARCHED}" = {search.expression.text})'
+    return rows if isinstance(search.function.parent, exp.Lateral) else f"LATERAL {rows}"
+
+
+def _columns(node: exp.Expression) -> list[exp.Column]:
+    from sqlglot import exp
+
+    return list(node.find_all(exp.Column))
+
+
+def _sources(select: exp.Select) -> list[Any]:
+    begin: Any = select.args["from_"]
+    found = [begin.this, *(join.this for join in select.args.get("joins") or ())]
     for source in list(found):
-        if isinstance(source, exp.Table):
-            found += [join.this for join in source.args.get("joins") or ()]
+        found += [join.this for join in source.args.get("joins") or ()]
     return found
 
 
-def _holds_mark(tree: Any) -> bool:
-    from sqlglot import exp
-
-    return any(table.name == _MARK for table in tree.find_all(exp.Table))
-
-
-def _unclear(call: SearchCall, expression: Expression) -> UnsupportedFeatureError:
+def _unclear(search: Correlated) -> UnsupportedFeatureError:
+    name = search.call.function.name
     return UnsupportedFeatureError(
-        f"{call.function.name}: {expression.text!r} must be a column of a table to the left of the search",
-        remedy=f"Write FROM queries AS q, LATERAL {call.function.name}(..., q.vector) AS found",
+        f"{name}: {search.expression.text!r} must be a column of a table to the left of the search",
+        remedy=f"Write FROM queries AS q, LATERAL {name}(..., q.vector) AS found",
     )

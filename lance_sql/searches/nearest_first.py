@@ -13,7 +13,8 @@ from lance_engine.errors import LanceError
 
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.searches.mentions import DISTANCES
-from lance_sql.searches.one_table import as_condition, only_table, parsed_select
+from lance_sql.searches.one_table import OneTable, as_condition, one_table, only_name
+from lance_sql.text.reference import Reference
 from lance_sql.text.statement import Statement
 
 if TYPE_CHECKING:
@@ -107,31 +108,22 @@ class NearestFirst:
         return [*lines, *([f"filter    {self.filter}"] if self.filter else [])]
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """The position of the table in the text, and what the engine scans in its place."""
-
-    start: int
-    end: int
-    alias: str | None
-    rows: NearestFirst
-
-
 def nearest_first(
     statement: Statement,
-    find: Callable[[str, bool], SqlDataset | None],
+    find: Callable[[Reference], SqlDataset | None],
     value: Callable[[str], Any],
     nulls_are_last: Callable[[bool], bool],
     by_index: bool,
-) -> Found | None:
-    """The search for a query ordered by a distance, None for other queries.
+) -> tuple[OneTable, NearestFirst] | None:
+    """The search for a query ordered by a distance, and its table; None for other queries.
 
     `find` resolves a dataset name, `value` evaluates an expression without columns.
     """
-    place = only_table(statement)
-    tree = None if place is None else parsed_select(statement, place.begin)
-    if place is None or tree is None or not _is_plain(tree):
+    name = only_name(statement)
+    query_over = None if name is None else one_table(statement)
+    if name is None or query_over is None or not _is_plain(query_over.select):
         return None
+    tree = query_over.select
     ordered = tree.args["order"].expressions[0]
     distance = _distance(tree, ordered.this)
     k = _number(tree.args["limit"], value)
@@ -146,11 +138,11 @@ def nearest_first(
     words = [token.upper for token in statement.tokens]
     if "FIRST" in words or ("NULLS" not in words and not nulls_are_last(descending)):
         return None
-    dataset = find(place.token.value, place.token.kind != "word")
+    dataset = find(name)
     if dataset is None or not _is_vector(dataset, column):
         return None
     where = tree.args.get("where")
-    condition = None if where is None else _condition(where.this, dataset, value)
+    condition = None if where is None else _condition(query_over, where.this, dataset, value)
     if where is not None and condition is None:
         return None
     try:
@@ -164,7 +156,7 @@ def nearest_first(
     except (LanceError, TypeError, ValueError):
         return None
     rows = NearestFirst(dataset, column, metric, vector, k + skipped, condition, by_index)
-    return Found(place.token.start, place.token.end, place.alias, rows)
+    return query_over, rows
 
 
 def _is_plain(tree: Any) -> bool:
@@ -230,7 +222,7 @@ def _is_vector(dataset: SqlDataset, column: str) -> bool:
     )
 
 
-def _condition(tree: Any, dataset: SqlDataset, value: Callable[[str], Any]) -> str | None:
+def _condition(table: OneTable, tree: Any, dataset: SqlDataset, value: Callable[[str], Any]) -> str | None:
     """An equivalent condition for a scan, None if that is not certain."""
     from lance_engine.expr import has_zone, parse_sql, walk
     from sqlglot import exp
@@ -242,7 +234,7 @@ def _condition(tree: Any, dataset: SqlDataset, value: Callable[[str], Any]) -> s
     )  # fmt: skip
     if not all(isinstance(node, certain) for node in tree.walk()):
         return None
-    found = as_condition(tree, value)
+    found = as_condition(table, tree, dataset, value)
     try:
         parsed: Node | None = None if found is None else parse_sql(found, dataset.storage_schema)
     except LanceError:

@@ -1,68 +1,79 @@
-"""Parsing of queries over one dataset."""
+"""Queries over one dataset, by their trees."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lance_engine.errors import LanceError
 
-from lance_sql.text.literals import parameter_edits
-from lance_sql.text.once import once_per_statement
-from lance_sql.text.statement import Statement, is_alias
-from lance_sql.text.tokens import Token, table_positions
+from lance_sql.catalog.dataset import SqlDataset
+from lance_sql.syntax.tree import Tree, query_tree
+from lance_sql.text.reference import Reference
+from lance_sql.text.statement import Statement
+from lance_sql.text.tokens import quote
+
+if TYPE_CHECKING:
+    from sqlglot import exp
 
 
-class TablePlace(NamedTuple):
-    """The position of the only table of a statement in its text; `begin` is where its query begins."""
+class OneTable(NamedTuple):
+    """A SELECT from a single table, which is named in the text from `start` to `end`."""
 
-    token: Token
-    begin: int
-    alias: str | None
-    """The name that the rest of the query has for the table, if the text does not give one itself."""
+    tree: Tree
+    select: exp.Select
+    start: int
+    end: int
+    #: the name with which the query qualifies columns of the table
+    name: str
+    #: whether the text gives it that name
+    is_renamed: bool
+
+    def replaced(self, name: str) -> Statement:
+        """The statement with the table `name` in its place."""
+        text = self.tree.statement.original
+        alias = "" if self.is_renamed else f" AS {quote(self.name)}"
+        return Statement(f"{text[: self.start]}{quote(name)}{alias}{text[self.end :]}")
 
 
-@once_per_statement
-def only_table(statement: Statement) -> TablePlace | None:
-    """The table of a query with a single table, None for all other statements."""
-    tokens = statement.tokens
-    places = sorted(table_positions(tokens))
-    if len(places) != 1 or not _is_name_alone(tokens, places[0]):
+def only_name(statement: Statement) -> Reference | None:
+    """The name of the only table of a statement, perhaps with an alias; None if there are several."""
+    names = [reference for reference in statement.references if reference.certain]
+    return names[0] if len(names) == 1 and not names[0].choice and not names[0].part else None
+
+
+def one_table(statement: Statement) -> OneTable | None:
+    """The query of a statement, maybe an explained one; None if it is not a SELECT from a single table."""
+    from sqlglot import exp
+
+    tree = query_tree(statement)
+    if tree is None or not isinstance(tree.root, exp.Select):
         return None
-    begin = next((token.start for token in tokens if token.upper == "SELECT"), 0)
-    if any(token.upper not in ("EXPLAIN", "ANALYZE") for token in tokens if token.start < begin):
+    begin = tree.root.args.get("from_")
+    source = None if begin is None else begin.this
+    if not isinstance(source, exp.Table) or len(list(tree.root.find_all(exp.Table))) != 1:
         return None
-    token = tokens[places[0]]
-    following = tokens[places[0] + 1] if places[0] + 1 < len(tokens) else None
-    has_alias = following is not None and (following.upper == "AS" or is_alias(following))
-    return TablePlace(token, begin, None if has_alias else token.value)
-
-
-def parsed_select(statement: Statement, begin: int) -> Any:
-    """The syntax tree of the query that begins there; None if it is not a plain SELECT.
-
-    Parameters written ``?`` are numbered, ``$1``, because parts of a query do not contain their positions.
-    """
-    from sqlglot import exp, parse_one
-    from sqlglot.errors import SqlglotError
-
-    try:
-        tree = parse_one(_numbered(statement)[begin:], dialect="duckdb")
-    except SqlglotError:
+    if any(value for name, value in source.args.items() if name not in ("this", "alias")):
         return None
-    return tree if isinstance(tree, exp.Select) else None
+    place = tree.place(source.this) if isinstance(source.this, exp.Identifier) else None
+    if place is None:
+        return None
+    return OneTable(tree, tree.root, *place, source.alias_or_name, bool(source.alias))
 
 
-def as_condition(tree: Any, value: Callable[[str], Any]) -> str | None:
-    """The text of a condition, with parameters replaced by values, and unqualified columns.
+def as_condition(
+    table: OneTable, condition: exp.Expression, dataset: SqlDataset, value: Callable[[str], Any]
+) -> str | None:
+    """The text of a condition on `dataset`, with parameters replaced by values, and unqualified columns.
 
-    None if a parameter is not a number, a string or a list of these.
+    None if it is not certain what a column means, or a parameter is not a number, a string or a list of
+    these.
     """
     from sqlglot import exp
 
-    copied = tree.copy()
-    for column in copied.find_all(exp.Column):
-        column.set("table", None)
+    copied: Any = table.tree.condition(condition, table.name, dataset.storage_schema.names)
+    if copied is None:
+        return None
     for parameter in list(copied.find_all(exp.Parameter, exp.Placeholder)):
         try:
             given = value(parameter.sql(dialect="duckdb"))
@@ -79,19 +90,3 @@ def as_condition(tree: Any, value: Callable[[str], Any]) -> str | None:
         contained.replace(call)
     found: str = copied.sql(dialect="duckdb")
     return found
-
-
-def _numbered(statement: Statement) -> str:
-    text = statement.original
-    pieces, done = [], 0
-    for start, end, replacement in parameter_edits(statement.tokens):
-        pieces += [text[done:start], replacement]
-        done = end
-    return "".join([*pieces, text[done:]])
-
-
-def _is_name_alone(tokens: list[Token], place: int) -> bool:
-    following = tokens[place + 1] if place + 1 < len(tokens) else None
-    return tokens[place].kind in ("word", "string", "quoted") and (
-        following is None or (following.text not in (".", "(") and following.upper != "AT")
-    )

@@ -6,10 +6,11 @@ import re
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
-from lance_engine.base import load
 from lance_engine.errors import LanceError, UnsupportedFeatureError
 
+from lance_sql.syntax.tree import query_tree
 from lance_sql.text.searches import SearchCall
+from lance_sql.text.statement import Statement
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -19,41 +20,39 @@ _OFFSET: Final = re.compile(r":\d\d(\.\d+)?\s*([+-]\d\d(:?\d\d)?|Z|UTC)$")
 _REMEDY = "Pass the condition as an argument: filter := 'price < 5'"
 
 
-def condition_of(text: str, call: SearchCall, schema: pa.Schema) -> str | None:
+def condition_of(statement: Statement, call: SearchCall, schema: pa.Schema) -> str | None:
     """The WHERE condition of the query around `call`, over the columns of the dataset; None without one.
 
     UnsupportedFeatureError if it is ambiguous, or cannot be evaluated before the search.
     """
-    load("sqlglot")
-    import sqlglot
+    tree = query_tree(statement)
+    if tree is None:
+        raise UnsupportedFeatureError("Cannot parse the query to find its condition", remedy=_REMEDY)
     from lance_engine.expr import has_zone, parse_sql, walk
     from sqlglot import exp
 
-    marked = f"{text[: call.start]}__search__{text[call.end :]}"
-    try:
-        tree = sqlglot.parse_one(marked, dialect="duckdb")
-    except sqlglot.ParseError as error:
-        raise UnsupportedFeatureError(
-            "Cannot parse the query to find its condition", remedy=_REMEDY
-        ) from error
-    select = next(
-        (
-            table.parent_select
-            for table in tree.find_all(exp.Table)
-            if table.name == "__search__" and table.parent_select is not None
-        ),
-        None,
-    )
-    if select is None or select.args.get("joins"):
+    function = tree.function_at(call.start)
+    table = None if function is None else function.parent
+    begin = None if table is None else table.parent
+    select = None if begin is None else begin.parent
+    if (
+        not isinstance(table, exp.Table)
+        or not isinstance(begin, exp.From)
+        or not isinstance(select, exp.Select)
+        or any(part.args.get(name) for part in (table, select) for name in ("joins", "laterals"))
+    ):
         raise UnsupportedFeatureError(
             f"prefilter needs a query over {call.function.name} only, without joins", remedy=_REMEDY
         )
     where = select.args.get("where")
     if where is None:
         return None
-    condition = where.this.copy()
-    for column in condition.find_all(exp.Column):
-        column.set("table", None)
+    name = table.alias or call.function.name
+    condition = tree.condition(where.this, name, schema.names)
+    if condition is None:
+        raise UnsupportedFeatureError(
+            f"prefilter: {name} in the condition may be the search or a column of it", remedy=_REMEDY
+        )
     found: str = condition.sql(dialect="duckdb")
     try:
         parsed = parse_sql(found, schema)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,8 +28,9 @@ from lance_sql.text.statement import Statement, is_alias
 from lance_sql.text.tokens import quote, tokenize
 
 if TYPE_CHECKING:
-    from lance_sql.searches.indexed_conditions import FoundCondition
-    from lance_sql.searches.nearest_first import Found
+    from lance_sql.searches.indexed_conditions import IndexedCondition
+    from lance_sql.searches.nearest_first import NearestFirst
+    from lance_sql.searches.one_table import OneTable
     from lance_sql.searches.plain import PlainSearch
     from lance_sql.searches.table import Answer, SearchTable
 
@@ -84,7 +86,7 @@ class Searches:
         self._pending: list[Callable[[], object]] = []
         # The computed column that orders the result of the only search, if there is one.
         self._order: str | None = None
-        self._original = statement.original
+        self._asked = statement
         self._system_columns = statement.system_columns
         calls = search_calls(statement)
         if calls:
@@ -113,18 +115,16 @@ class Searches:
         return [(name, table.description()) for name, table in self.tables.items()]
 
     def _replace(self, calls: list[SearchCall]) -> None:
-        text = self._original
+        text = self._asked.original
         pieces, done = [], 0
         for call in calls:
             name = f"lance_search_{next(_numbers)}"
-            vectors = call.places.get("query") if call.function is VECTOR_SEARCH else None
+            search = lateral.correlated(self._asked, call) if call.function is VECTOR_SEARCH else None
             alias = "" if _has_alias(text, call.end) else f" AS {call.function.name}"
             pieces.append(text[done : call.start])
-            if vectors is not None and lateral.is_correlated(vectors):
-                self.tables[name] = self._correlated(call, vectors)
-                before = tokenize(text[: call.start])
-                said = bool(before) and before[-1].upper == "LATERAL"
-                pieces.append(lateral.in_place_of(vectors, name, said) + alias)
+            if search is not None:
+                self.tables[name] = self._correlated(search)
+                pieces.append(lateral.in_place_of(search, name) + alias)
             else:
                 self.tables[name] = (
                     self._single(call) if call.function is VECTOR_SEARCH else self._texts(call)
@@ -137,10 +137,10 @@ class Searches:
     def _replace_table(self, statement: Statement) -> None:
         """Replace the only dataset of a statement by the rows of it that the engine needs."""
 
-        def find(location: str, quoted: bool) -> SqlDataset | None:
-            return self._host.catalog.open(Reference(location, location, certain=False, quoted=quoted))
+        def find(name: Reference) -> SqlDataset | None:
+            return self._host.catalog.open(dataclasses.replace(name, certain=False))
 
-        found: Found | FoundCondition | None = None
+        found: tuple[OneTable, NearestFirst | IndexedCondition] | None = None
         if mentions_distance(statement):
             from lance_sql.searches.nearest_first import nearest_first
 
@@ -153,7 +153,7 @@ class Searches:
             found = indexed_condition(statement, find, self._constant)
         if found is None:
             return
-        rows = found.rows
+        table, rows = found
         schema = _with_system_columns(rows.dataset.storage_schema, [ROW_ID], self._system_columns)
         if set(self._system_columns) - {ROW_ID}:
             return
@@ -163,9 +163,7 @@ class Searches:
             return rows.batches(columns)
 
         self.tables[name] = _table(schema, answer, rows.description)
-        alias = "" if found.alias is None else f" AS {quote(found.alias)}"
-        text = statement.original
-        self.statement = Statement(f"{text[: found.start]}{quote(name)}{alias}{text[found.end :]}")
+        self.statement = table.replaced(name)
 
     def _constant(self, text: str) -> Any:
         """The value of an expression, which may be a parameter that is also passed to the engine."""
@@ -263,8 +261,9 @@ class Searches:
 
         return _table(schema, answer, partial(_words, dataset, call, given, column, options))
 
-    def _correlated(self, call: SearchCall, expression: Expression) -> SearchTable:
+    def _correlated(self, search: lateral.Correlated) -> SearchTable:
         """The results for all vectors of another table, each with its query vector."""
+        call = search.call
         dataset = self._dataset(call)
         options = self._options(call, dataset)
         column = self._column(call, self._value(call.places["column"]))
@@ -274,7 +273,7 @@ class Searches:
 
         check_nearest(dataset.snapshot, column, None, **options)
         fields = _fields(dataset, options.pop("columns", None))
-        query = Statement(lateral.query_of_vectors(self._original, call, expression))
+        query = Statement(lateral.query_of_vectors(search))
         given = self._parameters.named(query)
         kind = self._host.rows_of(f"SELECT * FROM ({query.original}) LIMIT 0", given).schema.field(0).type
         searched = pa.field(lateral.SEARCHED, kind)
@@ -332,7 +331,7 @@ class Searches:
         if options.pop("prefilter", False) and options.get("filter") is None:
             from lance_sql.searches.prefilter import condition_of
 
-            options["filter"] = condition_of(self._original, call, dataset.storage_schema)
+            options["filter"] = condition_of(self._asked, call, dataset.storage_schema)
         return options
 
     def _dataset(self, call: SearchCall) -> SqlDataset:

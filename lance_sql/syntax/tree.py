@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,6 +17,7 @@ from lance_engine.base import load, record
 
 from lance_sql.text.literals import literal_edits, parameter_edits
 from lance_sql.text.once import once_per_statement
+from lance_sql.text.query_start import query_position
 from lance_sql.text.statement import Statement
 from lance_sql.text.tokens import Token
 
@@ -49,6 +50,35 @@ class Tree:
             moved += len(replacement) - (stop - begin)
         return start - moved, end + 1 - moved
 
+    def function_at(self, start: int) -> exp.Expression | None:
+        """The call of a function whose name begins at a character of the text."""
+        from sqlglot import exp
+
+        functions = self.root.find_all(exp.Anonymous)
+        return next((call for call in functions if (self.place(call) or (None,))[0] == start), None)
+
+    def condition(self, node: exp.Expression, source: str, columns: Collection[str]) -> exp.Expression | None:
+        """A copy of a condition on the rows of one table, without the qualifier `source`.
+
+        Lists are as they were written. None if `source` may also be a struct among the `columns`.
+        """
+        from sqlglot import exp
+
+        if source.lower() in map(str.lower, columns) and any(
+            column.table for column in node.find_all(exp.Column)
+        ):
+            return None
+
+        copied = node.copy()
+        lists = {token.start: token.text for token in self.statement.tokens if token.kind == "constants"}
+        for column in list(copied.find_all(exp.Column)):
+            place = self.place(column.this) if column.name == LONG_LIST else None
+            if place is not None:
+                column.replace(exp.Var(this=lists[place[0]]))
+            elif column.table.lower() == source.lower() and not column.args.get("db"):
+                column.set("table", None)  # other qualifiers are structs
+        return copied
+
     def written(self, function: exp.Expression) -> str:
         """The name of a function as the text has it: the parser gives some the same meaning as others."""
         place = self.place(function)
@@ -79,6 +109,21 @@ def tree_of(statement: Statement) -> Tree | None:
         except (errors.SqlglotError, RecursionError):
             return None
     return None if isinstance(root, exp.Command) else Tree(root, statement, tuple(edits))
+
+
+@once_per_statement
+def query_tree(statement: Statement) -> Tree | None:
+    """As `tree_of`, but for a statement that explains a query, the tree of this query."""
+    tokens = statement.tokens
+    if not tokens or tokens[0].upper != "EXPLAIN":
+        return tree_of(statement)
+    position = query_position(tokens)
+    begin = tokens[position].start if position < len(tokens) else 0
+    found = tree_of(Statement(statement.original[begin:]))
+    if found is None:
+        return None
+    edits = ((begin + start, begin + end, text) for start, end, text in found.edits)
+    return Tree(found.root, statement, ((0, begin, ""), *edits))
 
 
 def _long_lists(tokens: list[Token]) -> Iterator[tuple[int, int, str]]:
