@@ -11,6 +11,7 @@ import pyarrow as pa
 from lance_sql.catalog.binding import Registry
 from lance_sql.catalog.catalog import Catalog
 from lance_sql.engines.base import Parameters
+from lance_sql.searches.prepared import PreparedSearches
 from lance_sql.searches.statement import Searches
 from lance_sql.text.searches import index_setting
 from lance_sql.text.statement import Statement
@@ -25,6 +26,9 @@ class Replaced(NamedTuple):
     statement: Statement
     parameters: Parameters
     explained: Searches | None = None
+
+
+_DONE: Final = Replaced(Statement('SELECT true AS "Success" WHERE false'), None)
 
 
 def explained_rows(rows: Iterable[Sequence[Any]], searches: Searches, names: tuple[str, str]) -> str:
@@ -59,6 +63,7 @@ class InstalledSearches:
         self._run = run
         self._nulls_are_last = nulls_are_last
         self._names: deque[str] = deque()
+        self._prepared = PreparedSearches()
 
     @property
     def catalog(self) -> Catalog:
@@ -78,7 +83,10 @@ class InstalledSearches:
         by_index = index_setting(statement.tokens)
         if by_index is not None:
             self.by_index = by_index
-            return Replaced(Statement('SELECT true AS "Success" WHERE false'), None)
+            return _DONE
+        statement = self._prepared.statement(statement)
+        if self._prepared.keeps(statement):
+            return _DONE
         searches = Searches(self, statement, params)
         if not searches.tables:
             return Replaced(statement, params)

@@ -161,6 +161,34 @@ def test_statements_that_are_prepared_in_own_contexts(tmp_path: Path) -> None:
     assert own.sql("EXECUTE p(1)").to_pydict() == {"s": [9]}
 
 
+@pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
+def test_searches_that_are_prepared_after_install(tmp_path: Path, engine: str) -> None:
+    def rows(*numbers: int) -> pa.Table:
+        return pa.table(
+            {"x": numbers, "v": pa.array([[float(n)] * 2 for n in numbers], pa.list_(pa.float32(), 2))}
+        )
+
+    def found(text: str) -> list[int]:
+        if isinstance(own, datafusion.SessionContext):
+            return own.sql(text).to_pydict()["x"]
+        return [x for (x,) in own.execute(text).fetchall()]
+
+    lance_sql.write(rows(1, 2, 9), tmp_path / "t.lance")
+    own = duckdb.connect() if engine == "duckdb" else datafusion.SessionContext()
+    (lance_sql.duckdb if engine == "duckdb" else lance_sql.datafusion).install(own, tmp_path)
+    run = own.execute if engine == "duckdb" else own.sql
+    run("PREPARE p AS SELECT x FROM lance_vector_search('t', 'v', $1, k := 2) ORDER BY x")
+    assert found("EXECUTE p([8.0, 8.0])") == [2, 9]
+    lance_sql.write(rows(7), tmp_path / "t.lance", mode="append")
+    assert found("EXECUTE p([8.0, 8.0])") == [7, 9]
+    assert found("EXECUTE p([1.0, 1.0])") == [1, 2]
+    lance_sql.open(tmp_path / "t.lance").delete("x = 7")
+    assert found("EXECUTE p([8.0, 8.0])") == [2, 9]
+    run("DEALLOCATE p")
+    with pytest.raises(Exception, match="p"):
+        run("EXECUTE p([1.0, 1.0])")
+
+
 @pytest.mark.parametrize("name", ["p", "P", '"p"', '"P q"'])
 def test_prepared_statements_see_each_version(tmp_path: Path, engine: str, name: str) -> None:
     lance_sql.write(pa.table({"x": [1, 2, 3]}), tmp_path / "t.lance")
