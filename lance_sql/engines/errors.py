@@ -88,10 +88,11 @@ def translated(
 
 
 def _message(error: Exception) -> str:
-    """The engine's message; Python cannot decode one that quotes a value that is not UTF-8."""
+    """The engine's message. Python cannot decode one that quotes a value that is not UTF-8, or drops it."""
     if isinstance(error, UnicodeDecodeError):
         return bytes(error.object).decode(errors="replace")
-    return str(error)
+    lost = f"{type(error).__name__} without a message, which perhaps quotes text that is not UTF-8"
+    return str(error) or lost
 
 
 def missing_table(message: str) -> str | None:

@@ -157,7 +157,7 @@ def test_as_a_process(warehouse):
     ("statement", "meant"),
     [
         ("SELECT * FROM 'thigs.lance'", "things.lance?"),
-        ("SELECT * FROM thigs", "'things.lance'?"),
+        ("SELECT * FROM thigs", "FROM 'things.lance'?"),
         ("SELECT t.labl FROM 'things.lance' t", "'label'?"),
         ("SELECT * FROM 'things.lance'.fragmets", "'fragments'?"),
         ("CALL restor('things.lance', 1)", "restore?"),

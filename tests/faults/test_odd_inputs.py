@@ -250,11 +250,13 @@ def test_values_under_a_wrong_extension_are_those_of_the_storage(tmp_path: Path)
     ],
 )
 def test_messages_that_quote_text_that_is_not_utf8(tmp_path: Path, text: str) -> None:
-    """Python cannot decode DuckDB's message; what can be decoded is shown."""
+    """Python cannot decode DuckDB's message: what can be decoded is shown, if Python does not drop it."""
     lance_sql.write(pa.table({"x": [1]}), tmp_path / "kept.lance")
     with lance_sql.connect(tmp_path) as session:
         session.register("odd", INVALID_TEXT)
-        with pytest.raises(lance_sql.errors.SqlError, match=r"Error: .*\ufffd"):
+        with pytest.raises(
+            lance_sql.errors.SqlError, match=r"Error: .*\ufffd|Exception without a message.*not UTF-8"
+        ):
             session.sql(text).fetchall()
         assert session.sql("FROM kept").fetchall() == [(1,)]
         assert "made" not in session.tables()
