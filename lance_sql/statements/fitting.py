@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 from lance_engine.base import nearest_name
-from lance_engine.errors import ColumnNotFoundError, SchemaMismatchError
+from lance_engine.errors import ColumnNotFoundError
 
 from lance_sql.display.amounts import counted
 from lance_sql.engines.base import Parameters
@@ -83,10 +83,7 @@ def _value(field: pa.Field, place: str | None) -> str:
     if place is not None:
         return place
     default = default_of(field)
-    if default is None and not field.nullable:
-        raise SchemaMismatchError(
-            "The column is NOT NULL, and has neither a value nor a default", column=field.name
-        )
+    # Rows of a column that is NOT NULL are refused where they are written: there may be none.
     return "NULL" if default is None else f"({default})"
 
 

@@ -339,3 +339,19 @@ def test_options_of_services_without_effect_are_refused() -> None:
         pytest.raises(LanceError, match="Unknown option NOPE"),
     ):
         session.sql("ATTACH 'x' AS x (TYPE lance, ENDPOINT 'http://127.0.0.1:1', NOPE 1)")
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
+def test_required_columns_without_a_value_are_refused_if_there_are_rows(tmp_path: Path, engine: str) -> None:
+    with lance_sql.connect(tmp_path, engine=engine) as session:
+        session.sql("CREATE TABLE t (id INTEGER, c INTEGER NOT NULL)")
+        for text in (
+            "(id) SELECT 1 WHERE false",
+            "BY NAME SELECT 1 AS id WHERE false",
+            "(id) SELECT id FROM t",
+        ):
+            session.sql(f"INSERT INTO t {text}")
+        for text in ("(id) VALUES (1)", "BY NAME SELECT 1 AS id", "DEFAULT VALUES"):
+            with pytest.raises(LanceError, match=r"NOT NULL column \[column: c\]"):
+                session.sql(f"INSERT INTO t {text}")
+        assert session.sql("SELECT count(*) FROM t").fetchall() == [(0,)]
