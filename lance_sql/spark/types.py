@@ -20,35 +20,35 @@ from lance_engine.values import Schema
 from lance_engine.write import check_compatible, conform
 
 from lance_sql.spark.versions import TIME_TYPE, arrow_schema
+from lance_sql.types.table import TYPES
 
 MAX_DECIMAL_DIGITS: Final = 38
 ROW_NUMBER_COLUMNS: Final = frozenset(SYSTEM_FIELDS)
 #: Key of the metadata of a schema or a field, as in COMMENT ON.
 COMMENT: Final = "comment"
 
+#: Spark's types without parameters by the names that the table of types has.
+_NAMED: Final[dict[str, spark.DataType]] = {
+    kind.simpleString(): kind
+    for kind in (
+        spark.BooleanType(),
+        spark.ByteType(),
+        spark.ShortType(),
+        spark.IntegerType(),
+        spark.LongType(),
+        spark.DecimalType(20, 0),
+        spark.FloatType(),
+        spark.DoubleType(),
+        spark.StringType(),
+        spark.BinaryType(),
+        spark.DateType(),
+    )
+}
 _SIMPLE: Final[dict[pa.DataType, spark.DataType]] = {
     pa.null(): spark.NullType(),
-    pa.bool_(): spark.BooleanType(),
-    pa.int8(): spark.ByteType(),
-    pa.int16(): spark.ShortType(),
-    pa.int32(): spark.IntegerType(),
-    pa.int64(): spark.LongType(),
-    pa.uint8(): spark.ShortType(),
-    pa.uint16(): spark.IntegerType(),
-    pa.uint32(): spark.LongType(),
-    pa.uint64(): spark.DecimalType(20, 0),
-    pa.float16(): spark.FloatType(),
-    pa.float32(): spark.FloatType(),
-    pa.float64(): spark.DoubleType(),
-    pa.string(): spark.StringType(),
-    pa.large_string(): spark.StringType(),
     pa.string_view(): spark.StringType(),
-    pa.binary(): spark.BinaryType(),
-    pa.large_binary(): spark.BinaryType(),
     pa.binary_view(): spark.BinaryType(),
-    pa.date32(): spark.DateType(),
-    pa.date64(): spark.DateType(),
-}
+} | {names.arrow: _NAMED[names.spark] for names in TYPES if names.spark in _NAMED}
 
 _FAMILIES: Final[
     tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.DataType, str], spark.DataType]], ...]

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import column_types
+import pyarrow as pa
 import pytest
 from column_types import plain
 from engine_versions import needs_duckdb_2
+from lance_engine.logical_types import describe
 
 import lance_sql
+from lance_sql.types.kinds import KINDS as KINDS_OF_DUCKDB
+from lance_sql.types.table import TYPES
 
 NAMES = {"duckdb": "typeof", "datafusion": "arrow_typeof"}
 KINDS = {kind: (f"c{number}", column) for number, (kind, column) in enumerate(column_types.COLUMNS.items())}
@@ -18,6 +22,18 @@ def directory(tmp_path_factory):
     place = tmp_path_factory.mktemp("types")
     lance_sql.write(column_types.table(), place / "kinds.lance")
     return place
+
+
+@pytest.mark.parametrize("names", TYPES, ids=lambda names: names.lance)
+def test_logical_types(names):
+    assert describe(pa.field("c", names.arrow), "c").logical_type == names.lance
+
+
+def test_duckdb_stores_its_types_in_those_that_it_reads_as_them():
+    called = {names.arrow: names.duckdb for names in TYPES}
+    plain_kinds = [kind for kind in KINDS_OF_DUCKDB.values() if not kind.extension and kind.arrow in called]
+    assert len(plain_kinds) > 15
+    assert [called[kind.arrow] for kind in plain_kinds] == [kind.name for kind in plain_kinds]
 
 
 @needs_duckdb_2

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import datetime
 from decimal import Decimal
-from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
 
-#: What the engines call each type; the tests compare it with what they say.
-RECORDED: Final = Path(__file__).parents[2] / "queries" / "conformance" / "column_types.csv"
+from lance_sql.types.table import TYPES
 
 _MOMENT: Final = datetime.datetime(2024, 2, 29, 12, 30, 15)
 _TIME: Final = datetime.time(12, 30, 15)
@@ -71,9 +68,9 @@ def table() -> pa.Table:
 
 
 def recorded() -> dict[str, dict[str, str]]:
-    """Type -> engine -> what the engine calls it."""
-    with RECORDED.open(newline="") as file:
-        return {row.pop("type"): row for row in csv.DictReader(file)}
+    """Type -> engine -> what the engine calls it; the tests compare it with what the engines say."""
+    engines = ("duckdb", "datafusion", "spark")
+    return {str(names.arrow): {engine: getattr(names, engine) for engine in engines} for names in TYPES}
 
 
 def plain(value: object) -> object:
