@@ -50,7 +50,8 @@ ODD = {
     r"\bbehind the (?:last|end|path)\b|\bmay stand\b": "after the last, you can write",
     r"\b(?:is|are) to be\b": "must be, will be",
     r"\bexists already\b": "already exists",
-    r"\(s\)": "write singular and plural",
+    # Time32(s) and Timestamp(s) are types of DataFusion.
+    r"(?<=[a-z])(?<!timestamp)\(s\)": "write singular and plural",
     r"\bunless told\b": "by default",
     r"\basks? of\b|\basked of\b": "reads from, requests from, needs from",
     r"\bmain history\b": "main branch",
