@@ -83,10 +83,12 @@ class DatasetVersion:
 
     @property
     def uri(self) -> str:
+        """The location that was opened."""
         return self.snapshot.uri
 
     @property
     def version(self) -> int:
+        """The number of this version."""
         return self.snapshot.version
 
     @property

@@ -25,7 +25,8 @@ def test_the_site_is_built(tmp_path: Path) -> None:
     )
     assert built.returncode == 0, built.stderr
     pages = {page.stem for page in tmp_path.glob("*.html")} - {"404"}
-    assert pages == {page.stem for page in (ROOT / "docs").glob("*.md")}
+    assert pages == {page.stem for page in (ROOT / "docs").glob("*.md")} | {"api"}
+    assert 'id="Dataset.scan"' in (tmp_path / "api.html").read_text()
     assert "<svg" in (tmp_path / "benchmarks.html").read_text()
 
 

@@ -1,6 +1,6 @@
-"""The page of the programming interface, made of signatures and docstrings.
+"""A hook for mkdocs: ``api.md``, made of signatures and docstrings whenever the site is built.
 
-Run it to write the page again: ``python tests/support/api_reference.py``.
+The page is not checked in. ``python tests/support/api_reference.py`` writes it to ``build/api.md``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,10 @@ import lance_sql.errors
 import lance_sql.session.explanation
 import lance_sql.spark
 
-PAGE = Path(__file__).parents[2] / "docs" / "api.md"
+PAGE = Path(__file__).parents[2] / "build" / "api.md"
+
+#: A longer signature has one line for each parameter.
+_WIDTH = 88
 
 #: What engines call, and parts of our own: no interface for users.
 _INTERNAL = {
@@ -41,9 +44,17 @@ _INTERNAL = {
 
 _HEAD = """# Programming interface
 
-Every public name with its signature and what its docstring says. This page is made from the source by
-`python tests/support/api_reference.py`; the [guide](guide.md) is the place to learn from.
+Every public name with its signature and docstring; the [guide](guide.md) is the place to learn from.
+Names have addresses: `api.html#open`, `api.html#Dataset.scan`, `api.html#spark.write`, `api.html#SqlError`.
 """
+
+
+def on_files(files: Any, *, config: Any, **_: Any) -> Any:
+    """Called by mkdocs with the pages in ``docs``."""
+    from mkdocs.structure.files import File
+
+    files.append(File.generated(config, "api.md", content=page()))
+    return files
 
 
 def page() -> str:
@@ -80,17 +91,24 @@ def _section(title: str, members: list[tuple[str, Any]], text: str = "") -> list
     if text:
         found.append(f"{text}\n")
     for name, member in members:
-        found += [f"### `{name}{_signature(member)}`\n", f"{_text(member)}\n"]
+        found += _entry(name, name, member)
     return found
 
 
 def _class(name: str, kind: type, *bases: type) -> list[str]:
     """A class with its public methods and properties, and those of `bases`."""
-    found = [f"## {name}\n", f"{_text(kind)}\n"]
+    found = [f"## {name} {{ #{name} }}\n", f"{_text(kind)}\n"]
     for method, member in _members(kind, *bases):
-        heading = f"{method}" if isinstance(member, property) else f"{method}{_signature(member)}"
-        found += [f"### `{heading}`\n", f"{_text(member)}\n"]
+        found += _entry(method, f"{name}.{method}", member)
     return found
+
+
+def _entry(title: str, address: str, member: Any) -> list[str]:
+    """A short heading with an address, the signature below it, and the docstring."""
+    found = [f"### {title} {{ #{address} }}\n"]
+    if not isinstance(member, property):
+        found.append(f"```python\n{title.rpartition('.')[2]}{_signature(member)}\n```\n")
+    return [*found, f"{_text(member)}\n"]
 
 
 def _members(*kinds: type) -> Iterator[tuple[str, Any]]:
@@ -110,7 +128,7 @@ def _members(*kinds: type) -> Iterator[tuple[str, Any]]:
 
 
 def _signature(member: Any) -> str:
-    """The signature on one line, without `self`."""
+    """The signature without `self`, on one line or with a line for each parameter."""
     if inspect.isclass(member):
         member = member.__init__
     signature = inspect.signature(member)
@@ -124,7 +142,19 @@ def _signature(member: Any) -> str:
     returned = signature.return_annotation
     if returned is not signature.empty:
         returned = _Annotation(returned)
-    return str(signature.replace(parameters=parameters, return_annotation=returned))
+    signature = signature.replace(parameters=parameters, return_annotation=returned)
+    text = str(signature)
+    return text if len(text) <= _WIDTH else _wrapped(parameters, returned)
+
+
+def _wrapped(parameters: list[inspect.Parameter], returned: Any) -> str:
+    """A signature with a line for each parameter."""
+    lines = [str(parameter) for parameter in parameters]
+    kinds = [parameter.kind for parameter in parameters]
+    if inspect.Parameter.KEYWORD_ONLY in kinds and inspect.Parameter.VAR_POSITIONAL not in kinds:
+        lines.insert(kinds.index(inspect.Parameter.KEYWORD_ONLY), "*")
+    end = "" if returned is inspect.Signature.empty else f" -> {returned!r}"
+    return "\n".join(["(", *(f"    {line}," for line in lines), f"){end}"])
 
 
 class _Annotation:
@@ -153,9 +183,11 @@ def _errors() -> Iterator[str]:
     ]
     for kind in kinds:
         bases = ", ".join(f"`{base.__name__}`" for base in kind.__bases__)
-        yield f"### `{kind.__name__}`\n"
+        yield f"### {kind.__name__} {{ #{kind.__name__} }}\n"
         yield f"A {bases}. {_text(kind)}\n"
 
 
 if __name__ == "__main__":
+    PAGE.parent.mkdir(exist_ok=True)
     PAGE.write_text(page())
+    print(PAGE)
