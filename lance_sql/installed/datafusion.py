@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.dataset as pads
 from datafusion import SessionContext, Table, udtf
 from datafusion.catalog import CatalogProvider, SchemaProvider, TableProviderFactory
 from lance_engine.errors import InvalidFilterError, LanceError
@@ -21,7 +22,7 @@ from lance_sql.catalog.metadata import metadata_table
 from lance_sql.catalog.prepared import PreparedStatements
 from lance_sql.engines.base import EngineData, Parameters
 from lance_sql.engines.datafusion.settings import nulls_are_last
-from lance_sql.engines.datafusion.table import DataFusionTable, as_dataset, replace, target_partitions
+from lance_sql.engines.datafusion.table import DataFusionTable, replace, replace_data, target_partitions
 from lance_sql.engines.datafusion.unpushed import planning_again
 from lance_sql.engines.statement_run import Runs
 from lance_sql.engines.table import EngineTable
@@ -184,7 +185,7 @@ def _lance_metadata(catalog: Catalog, path: Any, name: Any) -> Table:
     """``lance_metadata('path', 'fragments')``."""
     location = path.python_value().as_py()
     dataset = _dataset(catalog, Reference(location, location, certain=True, quoted=True))
-    return Table(as_dataset(metadata_table(dataset, name.python_value().as_py())))
+    return Table(pads.dataset(metadata_table(dataset, name.python_value().as_py())))
 
 
 class _Names:
@@ -209,7 +210,7 @@ class _Names:
         if isinstance(data, EngineData):
             data = data.within(None, Runs())
         for spelling in spellings(name):
-            replace(self._open(), spelling, as_dataset(data))
+            replace_data(self._open(), spelling, data)
 
     def unregister(self, name: str) -> None:
         for spelling in spellings(name):

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import lance_sql
+from lance_sql.errors import SqlError
 
 
 @pytest.mark.parametrize("version", ["2.0", "2.1", "2.2"])
@@ -77,3 +78,41 @@ def test_scans_with_an_offset_give_structs_of_structs_to_engines(options, tmp_pa
         session.register("scan", scan)
         rows = session.execute("SELECT id, st.n, st.inner.x FROM scan ORDER BY id").fetchall()
     assert rows == [(n, n, n) for n in expected["id"].to_pylist()]
+
+
+def test_slices_of_structs_within_structs_and_fixed_size_lists_are_registered(engine, tmp_path):
+    """DataFusion cannot import slices of these."""
+    inner = pa.array([None if n % 5 == 0 else {"w": n % 2 == 0} for n in range(20_000)])
+    columns = {
+        "st": pa.StructArray.from_arrays([inner, pa.array(range(20_000))], ["z", "n"]),
+        "fl": pa.FixedSizeListArray.from_arrays(inner, 1),
+    }
+    columns["deep"] = pa.StructArray.from_arrays([columns["fl"]], ["l"])
+    rows = pa.table(columns).slice(101, 18_001)
+    with lance_sql.connect(tmp_path, engine=engine) as session:
+        session.register("r", rows)
+        assert session.sql("SELECT * FROM r").arrow().to_pylist() == rows.to_pylist()
+        kept = [row for row in rows.to_pylist() if row["st"]["z"] and row["st"]["z"]["w"]]
+        assert session.sql("SELECT * FROM r WHERE st['z']['w'] ORDER BY st['n']").arrow().to_pylist() == kept
+        session.register("none", rows.slice(0, 0))
+        assert session.sql("SELECT count(*) FROM none").fetchone() == (0,)
+        rows = rows.drop_columns("deep")  # not stored
+        kept = [{name: row[name] for name in rows.column_names} for row in kept]
+        lance_sql.write(rows, tmp_path / "t.lance", data_storage_version="2.2")
+        assert session.sql("SELECT * FROM t WHERE st['z']['w'] ORDER BY st['n']").arrow().to_pylist() == kept
+
+
+def test_a_panic_of_datafusion_is_an_error(tmp_path, monkeypatch):
+    class PanicException(BaseException):
+        pass
+
+    def panics(*_, **__):
+        raise PanicException("assertion failed")
+
+    lance_sql.write(pa.table({"id": [1]}), tmp_path / "t.lance")
+    with lance_sql.connect(tmp_path, engine="datafusion") as session:
+        monkeypatch.setattr("datafusion.SessionContext.sql", panics)
+        with pytest.raises(SqlError, match="DataFusion failed: assertion failed"):
+            session.sql("SELECT * FROM t").fetchall()
+        monkeypatch.undo()
+        assert session.sql("SELECT * FROM t").fetchall() == [(1,)]

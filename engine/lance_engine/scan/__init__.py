@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lance_engine.scan.splits import ScanSplit
     from lance_engine.scan.stream import Convert, ScanStream
     from lance_engine.scan.system import ROW_ADDRESS, ROW_ID, ROW_NUMBERS, SYSTEM_FIELDS
-    from lance_engine.scan.whole_structs import from_the_start
+    from lance_engine.scan.whole_structs import from_the_start, has_inner_structs
     from lance_engine.scan.width import estimated_row_bytes
 else:
     __getattr__ = lazy_names(
@@ -35,7 +35,7 @@ else:
             "scan.stream": "Convert ScanStream",
             "scan.dictionary_codes": "DictionaryCodes",
             "scan.system": "ROW_ADDRESS ROW_ID ROW_NUMBERS SYSTEM_FIELDS",
-            "scan.whole_structs": "from_the_start",
+            "scan.whole_structs": "from_the_start has_inner_structs",
             "scan.width": "estimated_row_bytes",
         },
     )

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from lance_engine import kernels
 from lance_engine.scan.selection import Selection
-from lance_engine.scan.whole_structs import from_the_start, has_structs_of_structs
+from lance_engine.scan.whole_structs import from_the_start, has_inner_structs
 
 if TYPE_CHECKING:
     from lance_engine.scan.plan import Piece
@@ -82,7 +82,7 @@ class ScanStream:
 
     def capsule(self) -> object:
         """The stream, to be called once."""
-        if self._scanner.skipped and has_structs_of_structs(self.schema):
+        if self._scanner.skipped and has_inner_structs(self.schema):
             # The native side skips rows by slicing.
             native = pa.RecordBatchReader._import_from_c_capsule(self._native())
             batches = map(from_the_start, native)

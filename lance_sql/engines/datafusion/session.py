@@ -34,9 +34,10 @@ from lance_sql.engines.datafusion.materialize import (
     planned_with_counts,
     small_sides,
 )
+from lance_sql.engines.datafusion.panics import panics_as_errors
 from lance_sql.engines.datafusion.planning import Planning
 from lance_sql.engines.datafusion.settings import matching_names, nulls_are_last, session_config
-from lance_sql.engines.datafusion.table import DataFusionTable, as_dataset, replace, target_partitions
+from lance_sql.engines.datafusion.table import DataFusionTable, replace, replace_data, target_partitions
 from lance_sql.engines.datafusion.unpushed import combines_null, explains_error, unpushed
 from lance_sql.engines.interrupt import Interruptible
 from lance_sql.engines.statement_run import Runs, StatementRun
@@ -110,7 +111,7 @@ class DataFusionEngine(TableSession[DataFusionTable]):
         self._tables.pop(name, None)
         self._others.add(name)
         for spelling in spellings(name):
-            replace(self.context, spelling, as_dataset(data))
+            replace_data(self.context, spelling, data)
 
     def names(self) -> list[str]:
         return sorted(self.context.catalog().schema().names())
@@ -235,7 +236,7 @@ class DataFusionEngine(TableSession[DataFusionTable]):
         """The result of `call`, which runs `run`; Ctrl-C stops it."""
 
         def of_run() -> T:
-            with self._runs.during(run):
+            with panics_as_errors(), self._runs.during(run):
                 return call()
 
         return self._call(of_run, run.cancel)
@@ -248,7 +249,7 @@ class DataFusionEngine(TableSession[DataFusionTable]):
     def running(self, run: StatementRun) -> Iterator[None]:
         """Scans that DataFusion plans in the block belong to `run`; its errors are converted to ours."""
         try:
-            with self._runs.during(run):
+            with panics_as_errors(), self._runs.during(run):
                 yield
         except Exception as error:
             raise self.translate(error, run) from None

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.dataset as pads
 from datafusion import SessionContext, Table
 from lance_engine.errors import LanceError
+from lance_engine.scan import from_the_start, has_inner_structs
 
 from lance_sql.engines.datafusion.planning import PlannedScan, Planning
 from lance_sql.engines.datafusion.unpushed import planning_again
@@ -88,14 +89,27 @@ def target_partitions(context: SessionContext) -> int | None:
 
 def replace(context: SessionContext, name: str, table: Any) -> None:
     """Register a `pyarrow.dataset.Dataset` as the table `name` of `context`."""
+    context.register_table(_free(context, name), Table(table))
+
+
+def replace_data(context: SessionContext, name: str, data: Any) -> None:
+    """Register Arrow data, which can be read any number of times, as the table `name` of `context`."""
+    if isinstance(data, pads.Dataset):
+        replace(context, name, data)
+        return
+    table = data if isinstance(data, pa.Table) else pa.table(data)
+    if not has_inner_structs(table.schema):
+        replace(context, name, pads.dataset(table))
+        return
+    # pyarrow's scanner would slice the batches.
+    empty = pa.RecordBatch.from_pylist([], table.schema)
+    batches = [from_the_start(batch) for batch in table.to_batches()]
+    context.register_record_batches(_free(context, name), [batches or [empty]])
+
+
+def _free(context: SessionContext, name: str) -> str:
+    """`name` as SQL, no longer that of a table."""
     quoted = quote(name)
     if context.table_exist(quoted):
         context.deregister_table(quoted)
-    context.register_table(quoted, Table(table))
-
-
-def as_dataset(data: Any) -> pads.Dataset:
-    """Arrow data in a form that DataFusion can scan any number of times."""
-    if isinstance(data, pads.Dataset):
-        return data
-    return pads.dataset(data if isinstance(data, pa.Table) else pa.table(data))
+    return quoted
