@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from lance_engine.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from lance_engine.arrow_compute import pc
     from lance_engine.arrow_values import of_numpy, scalar, to_numpy
     from lance_engine.distinct import distinct as distinct_numbers
     from lance_engine.logical_types import (
@@ -25,7 +24,6 @@ else:
     __getattr__ = lazy_names(
         __name__,
         {
-            "arrow_compute": "pc",
             "arrow_values": "of_numpy scalar to_numpy",
             "distinct": "distinct=distinct_numbers",
             "logical_types": (

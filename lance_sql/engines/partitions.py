@@ -8,8 +8,8 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from lance_engine.errors import LanceError
-from lance_engine.values import pc
 
 from lance_sql.engines.exit_guard import guarded, visit
 from lance_sql.engines.statement_run import StatementRun

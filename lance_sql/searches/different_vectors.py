@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.types as at
 from lance_engine.errors import InvalidSearchError
 from lance_engine.search import matrix_of
-from lance_engine.values import pc
 
 
 def different(vectors: pa.ChunkedArray, column: str) -> pa.Array:

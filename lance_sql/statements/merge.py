@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from lance_engine.errors import AmbiguousMergeError, UnsupportedFeatureError
 from lance_engine.operations import RowChanges
 from lance_engine.scan import ROW_ADDRESS, SYSTEM_FIELDS
-from lance_engine.values import distinct_numbers, pc
+from lance_engine.values import distinct_numbers
 
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.display.amounts import counted as amount

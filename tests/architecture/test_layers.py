@@ -69,7 +69,6 @@ FLOORS = {
         schema_tree
         logical_types
         cache
-        arrow_compute
         lazy
         interrupts
         kernels  lru_cache  owned  tasks

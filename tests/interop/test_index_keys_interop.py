@@ -7,8 +7,8 @@ from typing import Any
 
 import lance
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
-from lance_engine.arrow_compute import pc
 from lance_engine.index.bitmap import FILE
 from lance_engine.index.files import SegmentFiles
 from lance_engine.index.listing import all_segments

@@ -9,9 +9,10 @@ from typing import Any
 import hypothesis.strategies as st
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given
-from lance_engine.arrow_values import array, of_numpy, scalar, to_numpy
+from lance_engine.arrow_values import array, false_for_null, of_numpy, scalar, to_numpy
 
 VALUES = st.one_of(
     st.none(),
@@ -107,3 +108,16 @@ def test_numpy_both_ways(dtype: str, length: int) -> None:
 def test_nulls_to_numpy() -> None:
     values = pa.array([1, None, 3])
     assert np.array_equal(to_numpy(values), values.to_numpy(zero_copy_only=False), equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    "mask",
+    [
+        pa.array([True, False], pa.bool_()),
+        pa.array([None] * 9, pa.bool_()),
+        pa.array([True, None, False] * 50).slice(5, 131),
+        pa.array([], pa.bool_()),
+    ],
+)
+def test_a_mask_is_false_where_it_is_null(mask: pa.BooleanArray) -> None:
+    assert false_for_null(mask).equals(pc.fill_null(mask, False))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.types as at
 
-from lance_engine.arrow_compute import pc
 from lance_engine.errors import InvalidFilterError
 from lance_engine.expr import build, render
 from lance_engine.expr.coerce import round_to

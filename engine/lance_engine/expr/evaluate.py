@@ -13,9 +13,9 @@ from functools import reduce
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.types as at
 
-from lance_engine.arrow_compute import pc
 from lance_engine.arrow_values import scalar
 from lance_engine.errors import ColumnNotFoundError, InvalidFilterError
 from lance_engine.expr import external

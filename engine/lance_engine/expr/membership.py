@@ -11,10 +11,10 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.types as at
 
 from lance_engine import kernels
-from lance_engine.arrow_compute import pc
 from lance_engine.arrow_values import of_numpy, to_numpy
 from lance_engine.expr.tree import In
 from lance_engine.expr.value_types import is_bytes, is_text

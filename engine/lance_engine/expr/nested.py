@@ -13,9 +13,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.types as at
 
-from lance_engine.arrow_compute import pc
 from lance_engine.arrow_values import to_numpy
 from lance_engine.expr.total_order import total_key
 from lance_engine.expr.value_types import is_list, value_type

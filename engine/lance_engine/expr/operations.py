@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.types as at
 
-from lance_engine.arrow_compute import pc
 from lance_engine.errors import InvalidFilterError
 from lance_engine.expr import build, external, nested, render
 from lance_engine.expr.alike import alike, comparable, fitted

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.types as at
 
-from lance_engine.arrow_compute import pc
 from lance_engine.arrow_values import of_numpy, scalar, to_numpy
 from lance_engine.expr.tree import And, Column, Comparison, In, IsNull, Literal, Match, Node, Not, Or
 from lance_engine.expr.value_types import is_bytes, is_text, value_type

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.types as at
 
-from lance_engine.arrow_compute import pc
 from lance_engine.errors import InvalidFilterError
 from lance_engine.expr.nested import repeated, same
 from lance_engine.expr.value_types import is_bytes, is_text

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.types as at
 
-from lance_engine.arrow_compute import pc
 from lance_engine.errors import InvalidFilterError
 from lance_engine.expr.coerce import read_text
 from lance_engine.expr.value_types import PER_SECOND, is_text

@@ -11,9 +11,9 @@ import dataclasses
 from collections.abc import Callable, Iterable, Iterator
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.types as at
 
-from lance_engine.arrow_compute import pc
 from lance_engine.expr import render
 from lance_engine.expr.value_types import value_type
 from lance_engine.records import record

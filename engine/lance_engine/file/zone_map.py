@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 from google.protobuf.message import DecodeError
 
 from lance_engine import kernels
-from lance_engine.arrow_compute import pc
 from lance_engine.arrow_values import to_numpy
 from lance_engine.errors import CorruptFileError, LanceError
 from lance_engine.file.fields import FieldBuilder

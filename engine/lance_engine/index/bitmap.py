@@ -13,9 +13,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyroaring import BitMap
 
-from lance_engine.arrow_compute import pc
 from lance_engine.errors import CorruptFileError, LanceError, UnsupportedFeatureError
 from lance_engine.expr.evaluate import evaluate
 from lance_engine.expr.total_order import tells_nan_apart

@@ -13,10 +13,10 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.types as at
 
 from lance_engine import kernels
-from lance_engine.arrow_compute import pc
 from lance_engine.errors import CorruptFileError
 from lance_engine.expr.membership import text_hashes
 from lance_engine.expr.statistics import ZoneMatch

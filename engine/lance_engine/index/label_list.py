@@ -13,10 +13,10 @@ from typing import Any, Final, cast
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.types as at
 from pyroaring import BitMap
 
-from lance_engine.arrow_compute import pc
 from lance_engine.errors import LanceError, UnsupportedFeatureError
 from lance_engine.expr.evaluate import evaluate
 from lance_engine.expr.total_order import has_nan

@@ -14,9 +14,9 @@ from typing import Any, Final, Self
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.types as at
 
-from lance_engine.arrow_compute import pc
 from lance_engine.interrupts import interruptible
 
 #: Memory in bytes for values and rows of an `ExternalSorter`, including sorting and merging.

@@ -10,8 +10,8 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from lance_engine.arrow_compute import pc
 from lance_engine.errors import CorruptFileError
 from lance_engine.expr.statistics import ColumnStatistics, ZoneMatch, match_zones
 from lance_engine.expr.tree import Node

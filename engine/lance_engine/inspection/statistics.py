@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from lance_engine.arrow_compute import pc
 from lance_engine.errors import LanceError
 from lance_engine.file.zone_map import ZoneMap
 from lance_engine.inspection.storage import columns

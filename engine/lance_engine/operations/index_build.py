@@ -9,9 +9,9 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyroaring import BitMap
 
-from lance_engine.arrow_compute import pc
 from lance_engine.format.fragment import Fragment
 from lance_engine.format.index_section import IndexSegment
 from lance_engine.index.kind import ROW, IndexKind, RowFinder, RowFinderKind, ZoneFinder, ZoneSource

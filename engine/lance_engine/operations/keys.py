@@ -8,8 +8,8 @@ from typing import Final, Protocol
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from lance_engine.arrow_compute import pc
 from lance_engine.distinct import distinct
 from lance_engine.errors import UnsupportedTypeError
 

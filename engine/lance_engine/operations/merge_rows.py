@@ -10,8 +10,8 @@ from typing import Any, Final, Literal
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from lance_engine.arrow_compute import pc
 from lance_engine.distinct import union
 from lance_engine.errors import (
     AmbiguousMergeError,

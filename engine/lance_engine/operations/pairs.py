@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from lance_engine.arrow_compute import pc
 from lance_engine.errors import InvalidFilterError, LanceError
 from lance_engine.expr.evaluate import evaluate
 from lance_engine.expr.from_sql import parse_sql, parse_value

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from lance_engine.arrow_compute import pc
 from lance_engine.errors import (
     InvalidArgumentError,
     InvalidFilterError,

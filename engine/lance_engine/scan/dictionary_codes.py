@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lance_engine import kernels
-from lance_engine.arrow_compute import pc
 from lance_engine.arrow_values import to_numpy
 from lance_engine.cache import METADATA
 from lance_engine.errors import InvalidArgumentError, UnsupportedFeatureError

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.types as at
 
 from lance_engine import kernels
-from lance_engine.arrow_compute import pc
 from lance_engine.arrow_values import empty_columns, of_numpy
 from lance_engine.expr.value_types import is_bytes, is_text
 from lance_engine.fetch import reading_planned

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from lance_engine.arrow_compute import pc
 from lance_engine.arrow_values import of_numpy, scalar, to_numpy
 from lance_engine.errors import UnsupportedTypeError
 from lance_engine.expr.value_types import is_bytes, is_comparable, is_text, value_type

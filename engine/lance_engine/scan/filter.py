@@ -6,10 +6,10 @@ from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.types as at
 
-from lance_engine.arrow_compute import pc
-from lance_engine.arrow_values import empty_columns
+from lance_engine.arrow_values import empty_columns, false_for_null
 from lance_engine.expr.build import conjunction
 from lance_engine.expr.evaluate import evaluate
 from lance_engine.expr.tree import (
@@ -162,8 +162,7 @@ class Passing:
         step.count(tested, self.count)
 
     def _keep(self, mask: pa.BooleanArray) -> None:
-        if mask.null_count:
-            mask = pc.fill_null(mask, False)
+        mask = false_for_null(mask)
         self._mask = mask if self._mask is None else pc.and_(self._mask, mask)
         self.count = int(self._mask.true_count)
 

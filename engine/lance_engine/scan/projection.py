@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lance_engine import kernels
-from lance_engine.arrow_compute import pc
 from lance_engine.arrow_values import to_numpy
 from lance_engine.errors import CorruptFileError
 from lance_engine.file.decoding import LeafSource, Overlays, decode_fetched, one_by_one, one_range

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.types as at
 
 from lance_engine import kernels
-from lance_engine.arrow_compute import pc
 from lance_engine.errors import InvalidSearchError
 from lance_engine.search.column import VectorColumn
 from lance_engine.search.metric import Metric

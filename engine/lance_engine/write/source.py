@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lance_engine import kernels
-from lance_engine.arrow_compute import pc
 from lance_engine.encodings.jsonb import json_text
 from lance_engine.errors import SchemaMismatchError
 from lance_engine.logical_types import EXTENSION_NAME, JSON_TEXT_EXTENSION, without_extensions

@@ -19,11 +19,11 @@ from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from datafusion import SessionContext, Table
 from lance_engine.errors import LanceError
 from lance_engine.expr import arrow_filter, columns_of
 from lance_engine.scan import estimated_row_bytes, from_the_start
-from lance_engine.values import pc
 
 from lance_sql.engines.datafusion.planning import PlannedScan, Planning
 from lance_sql.engines.datafusion.table import DataFusionTable

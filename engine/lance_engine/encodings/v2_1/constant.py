@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lance_engine import kernels
-from lance_engine.arrow_compute import pc
 from lance_engine.encodings.page import Buffer, EncodedPage
 from lance_engine.encodings.v2_1 import flat, general
 from lance_engine.encodings.v2_1.context import PageContext

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from lance_engine.arrow_compute import pc
 from lance_engine.errors import InvalidSearchError
 from lance_engine.index.inverted.analysis import Analysis, is_text
 from lance_engine.search.column import require_name
