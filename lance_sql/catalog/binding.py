@@ -13,6 +13,7 @@ from lance_sql.catalog.catalog import Catalog
 from lance_sql.catalog.metadata import metadata_table
 from lance_sql.errors import SqlError
 from lance_sql.text.definitions import is_definition
+from lance_sql.text.kinds import Does
 from lance_sql.text.reference import NEWEST, Reference, split_suffix
 from lance_sql.text.statement import Statement
 
@@ -110,7 +111,7 @@ class Binding:
             name = reference.name
             if name in found:
                 self._register(reference, found[name], statement.system_columns)
-                if is_definition(statement) or not self._sees_views:
+                if not self._sees_views or (statement.does & Does.OBJECTS and is_definition(statement)):
                     self._in_view(reference, statement.system_columns)
             else:
                 self._unregister(name)

@@ -328,9 +328,9 @@ class Catalog:
         if self._others and reference.location.lower() in self._others and not reference.choice:
             return None
         choices = [(reference.location, reference.choice)]
-        suffix = split_suffix(reference.location) if reference.quoted and not reference.choice else None
-        if suffix is not None:
-            choices.append(suffix)
+        if reference.quoted and not reference.choice and "@" in reference.location:
+            suffix = split_suffix(reference.location)
+            choices += [] if suffix is None else [suffix]
         for location, choice in choices:
             known = registered.get(location)
             if isinstance(known, SqlDataset):

@@ -80,7 +80,7 @@ class Searches:
         #: whether the statement creates a view, whose searches run much later
         self.is_view = _makes_view(statement)
         #: whether the engine only explains the statement
-        self.is_explained = is_only_explained(statement)
+        self.is_explained = not statement.does & Does.QUERY and is_only_explained(statement)
         #: whether the engine may run the statement immediately
         self.runs_at_once = not self.is_explained and not statement.does & Does.QUERY
         self._pending: list[Callable[[], object]] = []

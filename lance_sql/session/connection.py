@@ -26,19 +26,14 @@ from lance_sql.engines.capabilities import Capabilities
 from lance_sql.engines.finished import Finished
 from lance_sql.engines.start import start
 from lance_sql.other_names import CONNECTION, no_attribute
-from lance_sql.searches.prepared import PreparedSearches
 from lance_sql.searches.statement import Searches
 from lance_sql.session.hints import hints
 from lance_sql.session.planner import Planner
 from lance_sql.session.result import QueryResult, Stream
 from lance_sql.session.searching import SessionSearches
 from lance_sql.session.transactions import SessionTransactions
-from lance_sql.statements.dispatch import answer
-from lance_sql.statements.outcome import done
+from lance_sql.statements.answers import answer
 from lance_sql.statements.session import LENT
-from lance_sql.statements.settings import with_settings
-from lance_sql.text.definitions import qualified
-from lance_sql.text.explained import explained_query
 from lance_sql.text.script import statements
 from lance_sql.text.shown import ALL_TABLES, names_query, shown_within, with_shown
 from lance_sql.text.statement import Statement
@@ -97,7 +92,6 @@ class Connection:
         self._streams: LiveObjects[Stream] = LiveObjects()
         #: what searches need from this session, and their settings
         self.searching = SessionSearches(self, engine)
-        self._prepared_searches = PreparedSearches()
         self._closed = False
         self._beside: Connection | None = None
         #: whether queries are checked for conflicts when transactions are committed
@@ -215,28 +209,21 @@ class Connection:
         if isinstance(statement, str):
             return self.sql(statement, params, progress=progress)
         self._check_open()
-        check_parameters(params)
+        if params is not None:
+            check_parameters(params)
         with self._alone:
             return self._executed(statement, params, progress)
 
     def _executed(self, statement: Statement, params: Parameters, progress: ProgressOption) -> QueryResult:
         self._finish_streams()
         with hints(statement, self.catalog):
-            statement = qualified(statement, self.catalog.full_name)
-            statement = with_settings(self, self._prepared_searches.statement(statement))
-            kept = self._prepared_searches.keeps(statement)
-            rows = done() if kept else answer(self, statement, params)
-        asked = explained_query(statement) if rows is None else None
-        if asked is not None:
-            with hints(statement, self.catalog):
-                rows = self.explain(asked.query, params, analyze=asked.analyze).table()
-        if rows is None:
-            result = self.select(statement, params, progress=progress)
-            result.is_checked = True
-            return result
-        if not isinstance(rows, QueryResult):
-            return self._result(Finished(rows, self._engine.kinds(rows)), statement, params)
-        result = self._result(rows._finished(), statement, params)  # RETURNING, which DuckDB computes
+            answered = answer(self, statement, params)
+        if isinstance(answered, Statement):
+            result = self._selected(answered, params, progress)
+        elif isinstance(answered, QueryResult):  # RETURNING, which DuckDB computes
+            result = self._result(answered._finished(), statement, params)
+        else:
+            return self._result(Finished(answered, self._engine.kinds(answered)), statement, params)
         result.is_checked = True
         return result
 
@@ -280,14 +267,18 @@ class Connection:
         self, text: str | Statement, params: Parameters = None, *, progress: ProgressOption = None
     ) -> QueryResult:
         """Plan an engine statement, such as a query, and return its result."""
-        statement = Statement.of(text)
+        return self._selected(Statement.of(text), params, progress)
+
+    def _selected(
+        self, statement: Statement, params: Parameters, progress: ProgressOption = None
+    ) -> QueryResult:
         if shown_within(statement):
             statement = with_shown(statement, names_query(self.table_names()), ALL_TABLES)
         with hints(statement, self.catalog):
             searches = Searches(self.searching, statement, params)
             if searches.runs_at_once:
                 searches.prepare()
-        plain = searches.plain() if self.capabilities.computes_statements else None
+        plain = searches.plain() if searches.tables and self.capabilities.computes_statements else None
         if plain is not None:
             self._check_open()
             return self._result(plain, statement, params, progress)

@@ -61,8 +61,9 @@ class Planner:
         query: Query | None = None if self._catalog.transaction is not None else self._pushdowns.known(asked)
         if query is None:
             self._with_views(asked.planned)
-            self._prepared.ran(searches.statement)
-            self._catalog.ran(searches.statement)
+            if not searches.statement.does & Does.QUERY:
+                self._prepared.ran(searches.statement)
+                self._catalog.ran(searches.statement)
             query, released = self._pushdowns.query(asked)
             if self._engine.pushdowns.verify and searches.statement.does & Does.QUERY:
                 from lance_sql.pushdown.verified_query import VerifiedQuery
@@ -128,6 +129,7 @@ class Planner:
             self._lent.discard(name)
         for name, table in searched.items():
             self._engine.register_other(name, table)
-        self._prepared.renew(statement)
+        if self._binding.views or not statement.does & Does.QUERY:
+            self._prepared.renew(statement)
         self._lent.update(searched)
         return self._binding.bind(statement)

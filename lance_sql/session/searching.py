@@ -11,6 +11,7 @@ from lance_sql.catalog.catalog import Catalog
 from lance_sql.engines.base import Engine, Parameters, Query
 from lance_sql.engines.statement_run import StatementRun
 from lance_sql.pushdown.wrapped_query import WrappedQuery
+from lance_sql.searches.prepared import PreparedSearches
 from lance_sql.searches.statement import Searches
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ class SessionSearches:
         self._session = session
         self._engine = engine
         self.by_index = False
+        self.prepared = PreparedSearches()
 
     @property
     def catalog(self) -> Catalog:

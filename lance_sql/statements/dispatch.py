@@ -1,4 +1,4 @@
-"""Which statements are handled here, and by which function."""
+"""Which function runs a statement, by its syntax tree."""
 
 from __future__ import annotations
 
@@ -9,84 +9,22 @@ import pyarrow as pa
 from lance_engine.base import load
 
 from lance_sql.engines.base import Parameters
-from lance_sql.statements import namespaces, transactions
-from lance_sql.statements.outcome import done
 from lance_sql.statements.refusals import (
-    refuse_by_words,
     refuse_dropping_as_view,
-    refuse_select_into,
     refuse_taken_name,
     refuse_unknown_alteration,
 )
 from lance_sql.statements.session import Rows, Session
-from lance_sql.statements.settings import change_setting
 from lance_sql.syntax.tree import quiet
-from lance_sql.text.kinds import Does
 from lance_sql.text.literals import literal_edits, parameter_edits
-from lance_sql.text.shown import shown
 from lance_sql.text.statement import Statement
 from lance_sql.text.tokens import Token, closing
 
 
-def answer(session: Session, statement: Statement, params: Parameters) -> pa.Table | Rows | None:
-    """The result of one statement, None if the engine should run it.
-
-    Every statement that changes a dataset is one commit, unless a transaction is open.
-    """
-    tokens = statement.tokens
-    first = tokens[0].upper if tokens else ""
-    does = statement.does
-    if does & Does.TRANSACTION:
-        return transactions.transaction(session, tokens)
-    if first == "SELECT" and not session.capabilities.computes_statements:
-        refuse_select_into(tokens)
-    if not does & Does.OURS:
-        return None
-    refuse_by_words(session, tokens)
-    if first in ("SET", "RESET"):
-        return done() if change_setting(session, tokens) else namespaces.default_setting(session, statement)
-    own = _own(session, first, statement)
-    if own is not None or not does & Does.PARSED:
-        return own
+def change(session: Session, statement: Statement, params: Parameters) -> pa.Table | Rows | None:
+    """The result of a statement that changes a dataset; None if the engine should run it."""
     with session.catalog.changing():
         return _parsed(session, statement, params)
-
-
-def _own(session: Session, first: str, statement: Statement) -> pa.Table | None:
-    from lance_sql.statements import secrets, upkeep
-
-    tokens = statement.tokens
-    match first:
-        case "ATTACH":
-            return namespaces.attach(session, tokens)
-        case "DETACH":
-            return namespaces.detach(session, tokens)
-        case "USE":
-            return namespaces.use(session, statement)
-        case "CREATE" if any(token.upper == "SECRET" for token in tokens[1:5]):
-            return secrets.create_secret(session, tokens, statement.original)
-        case "DROP" if any(token.upper == "SECRET" for token in tokens[1:3]):
-            return secrets.drop_secret(session, tokens, statement.original)
-        case "CREATE" | "DROP" if any(token.upper == "SCHEMA" for token in tokens[1:4]):
-            return namespaces.schema(session, tokens)
-        case "OPTIMIZE":
-            return upkeep.optimize(session, tokens)
-        case "VACUUM" if len(tokens) > 1:
-            return upkeep.vacuum(session, tokens)
-        case "SHOW" | "PRAGMA" | "DESCRIBE" if shown(tokens) is not None:
-            return upkeep.show_tables(session, tokens)
-        case "SHOW":
-            for show in (namespaces.show, upkeep.show, upkeep.show_columns):
-                answered = show(session, tokens)
-                if answered is not None:
-                    return answered
-        case "CALL":
-            return upkeep.call(session, tokens, statement.original)
-        case "DESC" | "DESCRIBE":
-            return upkeep.show_columns(session, tokens)
-        case "SUMMARIZE" if not session.capabilities.computes_statements:
-            return session.computing().select(statement).arrow()
-    return None
 
 
 def _parsed(session: Session, statement: Statement, params: Parameters) -> pa.Table | Rows | None:

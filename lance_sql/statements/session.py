@@ -12,6 +12,7 @@ from lance_sql.catalog.catalog import Catalog
 from lance_sql.engines.base import Parameters
 from lance_sql.engines.capabilities import Capabilities
 from lance_sql.pushdown_settings import Pushdowns
+from lance_sql.searches.prepared import PreparedSearches
 from lance_sql.text.statement import Statement
 
 #: Placeholder for the name of a temporary registration in generated statements.
@@ -42,6 +43,15 @@ class SearchSettings(Protocol):
 
     #: whether an index may answer queries ordered by a distance
     by_index: bool
+    #: prepared statements with searches
+    prepared: PreparedSearches
+
+
+class Plan(Protocol):
+    """The explanation of a query."""
+
+    def table(self) -> pa.Table:
+        """As the rows of an EXPLAIN."""
 
 
 class Session(Protocol):
@@ -87,6 +97,9 @@ class Session(Protocol):
 
     def select(self, text: str | Statement, params: Parameters = None) -> Rows:
         """The rows of a query."""
+
+    def explain(self, text: str | Statement, params: Parameters = None, *, analyze: bool = False) -> Plan:
+        """The plan of a query, which runs with `analyze`."""
 
     def computing(self) -> Session:
         """A DuckDB session over the same datasets: this one, or a separate one.

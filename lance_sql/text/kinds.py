@@ -25,10 +25,6 @@ class Does(Flag):
     #: changes settings, or what names refer to
     SESSION = auto()
     TRANSACTION = auto()
-    #: lance-sql may run it, or refuse it, if it is about datasets
-    OURS = auto()
-    #: what it does is in its syntax tree
-    PARSED = auto()
     #: a table without an alias follows the word
     NAMES_TABLE = auto()
 
@@ -36,64 +32,58 @@ class Does(Flag):
     CHANGES = ROWS | OBJECTS
 
 
-_OWN_QUERY: Final = Does.QUERY | Does.NAMES_TABLE
-_OWN_SHOWS: Final = Does.SHOWS | Does.OURS
-_ROWS: Final = Does.ROWS | Does.OURS | Does.PARSED
-_OBJECTS: Final = Does.OBJECTS | Does.OURS | Does.PARSED
-_SESSION: Final = Does.SESSION | Does.OURS
-
 #: The first words of the statements of DuckDB, of DataFusion, and of our own.
 KINDS: Final = {
     "(": Does.QUERY,
     "ABORT": Does.TRANSACTION,
-    "ALTER": _OBJECTS,
-    "ANALYZE": Does.OURS,
-    "ATTACH": _SESSION,
+    "ALTER": Does.OBJECTS,
+    "ANALYZE": Does.OTHER,
+    "ATTACH": Does.SESSION,
     "BEGIN": Does.TRANSACTION,
-    "CALL": Does.OURS,
+    "CALL": Does.OTHER,
     "CHECKPOINT": Does.OTHER,
-    "COMMENT": _OBJECTS,
+    "COMMENT": Does.OBJECTS,
     "COMMIT": Does.TRANSACTION,
-    "COPY": Does.OURS | Does.PARSED | Does.NAMES_TABLE,
-    "CREATE": _OBJECTS,
+    "COPY": Does.NAMES_TABLE,
+    "CREATE": Does.OBJECTS,
     "DEALLOCATE": Does.OTHER,
-    "DELETE": _ROWS,
-    "DESC": _OWN_SHOWS | Does.NAMES_TABLE,
-    "DESCRIBE": _OWN_SHOWS | Does.NAMES_TABLE,
-    "DETACH": _SESSION,
-    "DROP": _OBJECTS,
+    "DELETE": Does.ROWS,
+    "DESC": Does.SHOWS | Does.NAMES_TABLE,
+    "DESCRIBE": Does.SHOWS | Does.NAMES_TABLE,
+    "DETACH": Does.SESSION,
+    "DROP": Does.OBJECTS,
     "END": Does.TRANSACTION,
     "EXECUTE": Does.OTHER,
-    "EXPLAIN": Does.OURS,
-    "EXPORT": Does.OURS,
+    "EXPLAIN": Does.OTHER,
+    "EXPORT": Does.OTHER,
     "FORCE": Does.OTHER,
     "FROM": Does.QUERY,
     "GRANT": Does.OTHER,
-    "IMPORT": Does.OURS,
-    "INSERT": _ROWS,
+    "IMPORT": Does.OTHER,
+    "INSERT": Does.ROWS,
     "INSTALL": Does.OTHER,
     "LOAD": Does.OTHER,
-    "MERGE": _ROWS,
-    "OPTIMIZE": Does.OURS,
+    "MERGE": Does.ROWS,
+    "OPTIMIZE": Does.OTHER,
     "PIVOT": Does.NAMES_TABLE,
-    "PRAGMA": Does.OURS,
-    "PREPARE": Does.OURS,
+    "PRAGMA": Does.OTHER,
+    "PREPARE": Does.OTHER,
     "REPLACE": Does.OTHER,
-    "RESET": _SESSION,
+    "RESET": Does.SESSION,
     "RESTORE": Does.OTHER,
     "REVOKE": Does.OTHER,
     "ROLLBACK": Does.TRANSACTION,
     "SELECT": Does.QUERY,
-    "SET": _SESSION,
-    "SHOW": _OWN_SHOWS,
+    "SET": Does.SESSION,
+    "SHOW": Does.SHOWS,
     "START": Does.TRANSACTION,
-    "SUMMARIZE": _OWN_SHOWS | Does.NAMES_TABLE,
-    "TABLE": _OWN_QUERY,
-    "TRUNCATE": _ROWS,
+    "SUMMARIZE": Does.SHOWS | Does.NAMES_TABLE,
+    "TABLE": Does.QUERY | Does.NAMES_TABLE,
+    "TRUNCATE": Does.ROWS,
     "UNPIVOT": Does.NAMES_TABLE,
-    "UPDATE": _ROWS,
-    "USE": _SESSION,
-    "VACUUM": Does.OURS,
+    "UPDATE": Does.ROWS,
+    "USE": Does.SESSION,
+    "VACUUM": Does.OTHER,
     "VALUES": Does.QUERY,
     "WITH": Does.QUERY,
 }
@@ -117,7 +107,7 @@ def kind_of(tokens: Sequence[Token]) -> Does:
     """What a statement may do. One that begins with WITH may be a change: where a word is one, it counts."""
     first = tokens[0].upper if tokens else ""
     if first == "WITH" and contains_change(tokens):
-        return _ROWS
+        return Does.ROWS
     return KINDS.get(first, Does.OTHER)
 
 

@@ -1,15 +1,16 @@
-"""A query takes the walk that the page about the architecture describes."""
+"""A query takes the steps that the page about the architecture lists."""
 
 from __future__ import annotations
 
 import importlib
+import subprocess
 import sys
 from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from walk import Hop, hops
+from walk import ROOT, Hop, hops
 
 import lance_sql
 from lance_sql.session import kept
@@ -29,7 +30,17 @@ def replace_everywhere(monkeypatch: pytest.MonkeyPatch, real: Any, recording: An
                     monkeypatch.setattr(module, key, recording)
 
 
-def test_a_query_takes_the_walk(tmp_path, monkeypatch):
+def test_the_page_lists_every_step():
+    """If this fails: ``python tests/support/walk.py`` prints the steps; fewer are better."""
+    script = ROOT / "tests" / "support" / "walk.py"
+    printed = subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, check=True, timeout=120
+    ).stdout
+    listed = [f"{number}. `{hop.file}` `{hop.function}`:" for number, hop in enumerate(hops("the walk"), 1)]
+    assert [line.strip() for line in printed.splitlines()] == listed
+
+
+def test_the_scan_is_called_in_this_order(tmp_path, monkeypatch):
     uri = str(tmp_path / "x.lance")
     rows = 300_000
     table = pa.table({"sorted": range(rows), "note": [f"n{i}" for i in range(rows)], "value": [0.5] * rows})
@@ -48,7 +59,7 @@ def test_a_query_takes_the_walk(tmp_path, monkeypatch):
 
         return call
 
-    walk = [hop for hop in hops() if hop.file.endswith(".py")]
+    walk = [hop for hop in hops("the scan") if hop.file.endswith(".py")]
     for hop in dict.fromkeys(walk):
         owner, _, name = hop.function.rpartition(".")
         module = module_of(hop)

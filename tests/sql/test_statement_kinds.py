@@ -6,7 +6,8 @@ import pytest
 
 from lance_sql.engines.duckdb.settings import Changes
 from lance_sql.session.kept import leaves_nothing
-from lance_sql.text.kinds import Does, changed_name
+from lance_sql.statements.answers import _HANDLERS
+from lance_sql.text.kinds import KINDS, Does, changed_name
 from lance_sql.text.statement import Statement
 
 
@@ -30,6 +31,12 @@ from lance_sql.text.statement import Statement
 def test_statements_do_what_their_words_say(text, does):
     known = Does.QUERY | Does.ROWS | Does.TRANSACTION | Does.OBJECTS | Does.SESSION | Does.SHOWS
     assert Statement(text).does & known == does
+
+
+def test_every_word_that_is_answered_has_a_kind():
+    assert set(_HANDLERS) <= set(KINDS)
+    changing = {word for word, does in KINDS.items() if does & (Does.CHANGES | Does.SESSION)}
+    assert changing <= set(_HANDLERS)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Zones of live rows, the basis of ZONEMAP and BLOOMFILTER (indices, ZONEMAP, building)."""
+"""Zones of live rows, the basis of indices of zones (indices, ZONEMAP, building)."""
 
 from __future__ import annotations
 

@@ -1,0 +1,181 @@
+"""Which function answers a statement: one look-up by its first word."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+import pyarrow as pa
+
+from lance_sql.engines.base import Parameters
+from lance_sql.statements import namespaces, transactions
+from lance_sql.statements.dispatch import change
+from lance_sql.statements.outcome import done
+from lance_sql.statements.refusals import refuse_by_words, refuse_select_into
+from lance_sql.statements.session import Rows, Session
+from lance_sql.statements.settings import change_setting, with_settings
+from lance_sql.text.definitions import qualified
+from lance_sql.text.explained import explained_query
+from lance_sql.text.kinds import Does
+from lance_sql.text.shown import shown
+from lance_sql.text.statement import Statement
+
+_Found: TypeAlias = "pa.Table | Rows | Statement | None"
+_Handler: TypeAlias = Callable[[Session, Statement, Parameters], _Found]
+
+
+def answer(session: Session, statement: Statement, params: Parameters) -> pa.Table | Rows | Statement:
+    """The result of one statement, or the statement that the engine should run.
+
+    Every statement that changes a dataset is one commit, unless a transaction is open.
+    """
+    statement = with_settings(session, statement)
+    handler = _HANDLERS.get(statement.tokens[0].upper) if statement.tokens else None
+    found = None if handler is None else handler(session, statement, params)
+    return statement if found is None else found
+
+
+def _select(session: Session, statement: Statement, params: Parameters) -> None:
+    if not session.capabilities.computes_statements:
+        refuse_select_into(statement.tokens)
+
+
+def _transaction(session: Session, statement: Statement, params: Parameters) -> _Found:
+    return transactions.transaction(session, statement.tokens)
+
+
+def _prepare(session: Session, statement: Statement, params: Parameters) -> _Found:
+    statement = qualified(statement, session.catalog.full_name)
+    if session.searching.prepared.keeps(statement):
+        return done()
+    refuse_by_words(session, statement.tokens)
+    return statement
+
+
+def _deallocate(session: Session, statement: Statement, params: Parameters) -> _Found:
+    return done() if session.searching.prepared.keeps(statement) else None
+
+
+def _execute(session: Session, statement: Statement, params: Parameters) -> _Found:
+    search = session.searching.prepared.statement(statement)
+    return None if search is statement else answer(session, search, params)
+
+
+def _explain(session: Session, statement: Statement, params: Parameters) -> _Found:
+    asked = explained_query(statement)
+    return None if asked is None else session.explain(asked.query, params, analyze=asked.analyze).table()
+
+
+def _set(session: Session, statement: Statement, params: Parameters) -> _Found:
+    if change_setting(session, statement.tokens):
+        return done()
+    return namespaces.default_setting(session, statement)
+
+
+def _attach(session: Session, statement: Statement, params: Parameters) -> _Found:
+    return namespaces.attach(session, statement.tokens)
+
+
+def _detach(session: Session, statement: Statement, params: Parameters) -> _Found:
+    return namespaces.detach(session, statement.tokens)
+
+
+def _use(session: Session, statement: Statement, params: Parameters) -> _Found:
+    return namespaces.use(session, statement)
+
+
+def _create_or_drop(session: Session, statement: Statement, params: Parameters) -> _Found:
+    from lance_sql.statements import secrets
+
+    first, *words = [token.upper for token in statement.tokens[:5]]
+    if "SECRET" in words[: 4 if first == "CREATE" else 2]:
+        run = secrets.create_secret if first == "CREATE" else secrets.drop_secret
+        return run(session, statement.tokens, statement.original)
+    if "SCHEMA" in words[:3]:
+        return namespaces.schema(session, statement.tokens)
+    statement = qualified(statement, session.catalog.full_name)
+    found = change(session, statement, params)
+    return statement if found is None else found
+
+
+def _optimize(session: Session, statement: Statement, params: Parameters) -> _Found:
+    from lance_sql.statements import upkeep
+
+    return upkeep.optimize(session, statement.tokens)
+
+
+def _vacuum(session: Session, statement: Statement, params: Parameters) -> _Found:
+    from lance_sql.statements import upkeep
+
+    return upkeep.vacuum(session, statement.tokens) if len(statement.tokens) > 1 else None
+
+
+def _call(session: Session, statement: Statement, params: Parameters) -> _Found:
+    from lance_sql.statements import upkeep
+
+    return upkeep.call(session, statement.tokens, statement.original)
+
+
+def _show(session: Session, statement: Statement, params: Parameters) -> _Found:
+    from lance_sql.statements import upkeep
+
+    tokens = statement.tokens
+    if shown(tokens) is not None:
+        return upkeep.show_tables(session, tokens)
+    if tokens[0].upper == "SHOW":
+        for show in (namespaces.show, upkeep.show):
+            answered = show(session, tokens)
+            if answered is not None:
+                return answered
+    return None if tokens[0].upper == "PRAGMA" else upkeep.show_columns(session, tokens)
+
+
+def _summarize(session: Session, statement: Statement, params: Parameters) -> _Found:
+    if session.capabilities.computes_statements:
+        return None
+    return session.computing().select(statement).arrow()
+
+
+def _refuse(session: Session, statement: Statement, params: Parameters) -> None:
+    """A statement of the engine alone: `refuse_by_words` decides."""
+
+
+def _with(session: Session, statement: Statement, params: Parameters) -> _Found:
+    return change(session, statement, params) if statement.does & Does.ROWS else None
+
+
+def _checked(handler: _Handler) -> _Handler:
+    """`handler`, for statements that some words make meaningless for datasets."""
+
+    def run(session: Session, statement: Statement, params: Parameters) -> _Found:
+        refuse_by_words(session, statement.tokens)
+        return handler(session, statement, params)
+
+    return run
+
+
+#: What answers a statement, by its first word. The engine runs statements without an entry, and those
+#: whose handler returns None.
+_HANDLERS: Final[dict[str, _Handler]] = {
+    "SELECT": _select,
+    "WITH": _with,
+    **dict.fromkeys(("ABORT", "BEGIN", "COMMIT", "END", "ROLLBACK", "START"), _transaction),
+    "PREPARE": _prepare,
+    "EXECUTE": _execute,
+    "DEALLOCATE": _deallocate,
+    "SET": _set,
+    "RESET": _set,
+    "ATTACH": _attach,
+    "DETACH": _detach,
+    "USE": _use,
+    "OPTIMIZE": _optimize,
+    "CALL": _call,
+    **dict.fromkeys(("DESC", "DESCRIBE", "PRAGMA", "SHOW"), _show),
+    "SUMMARIZE": _summarize,
+    **dict.fromkeys(("COPY", "DELETE", "INSERT", "TRUNCATE", "UPDATE"), change),
+    "EXPLAIN": _checked(_explain),
+    "VACUUM": _checked(_vacuum),
+    **dict.fromkeys(("CREATE", "DROP"), _checked(_create_or_drop)),
+    **dict.fromkeys(("ALTER", "COMMENT", "MERGE"), _checked(change)),
+    **dict.fromkeys(("ANALYZE", "EXPORT", "IMPORT"), _checked(_refuse)),
+}
