@@ -18,29 +18,33 @@ ENGINES: Final = {"duckdb": "DuckDB", "datafusion": "DataFusion", "spark": "Spar
 
 _GAP = re.compile(r"^-- not (\w+): (\S.*)$", re.MULTILINE)
 
-_HEAD = """# SQL on each engine
-
-This page shows what `SELECT` can do with datasets on DuckDB, DataFusion and Spark: operators, functions,
-types, subqueries, windows, old versions. A script generates it from the conformance files in
-`queries/conformance`, which the tests run on each engine. *yes* means that the engine returns the rows in
-the file.
-
-Statements that change datasets are the same on DuckDB and DataFusion: see [SQL](sql.md). For those of
-Spark, see [Spark](spark.md).
+_SELECTS = """A script makes this part from the conformance files in `queries/conformance`. The tests run
+each of their statements on each engine and compare the rows: what is not listed is the same on all three.
 """
-
-
 _TYPES = """The name of each Arrow type on each engine. The tests read the same values on all three."""
-_SCRIPTS = "The tests run these scripts on DuckDB and on DataFusion."
+_SCRIPTS = """The tests run scripts of these statements on DuckDB and on DataFusion.
+[SQL](sql.md#statements-that-change-datasets) describes them; for Spark, see [Spark](spark.md)."""
+
+BEGIN: Final = "<!-- engines: begin -->"
+END: Final = "<!-- engines: end -->"
 
 
-def page() -> str:
-    """The whole page."""
-    parts = [_HEAD]
+def page(text: str) -> str:
+    """The page with the generated part as it is now."""
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n\n{_made()}\n{END}{after}"
+
+
+def _made() -> str:
+    parts = ["## What `SELECT` can do on each engine\n", _SELECTS]
     for path in sorted(CASES.glob("*.test")):
         introduction, *blocks = path.read_text().strip().split("\n\n")
-        parts.append(f"## {path.stem.capitalize()}\n\n{_introduction(introduction)}\n")
-        parts.append(_table(blocks if introduction.startswith("--") else [introduction, *blocks]))
+        cases = _cases(blocks if introduction.startswith("--") else [introduction, *blocks])
+        parts.append(f"### {path.stem.capitalize()}\n\n{_introduction(introduction)}\n")
+        parts.append(_gaps(cases))
+        if path.stem == "functions":
+            parts.append(f"On all three: {'; '.join(name for name, gaps in cases if not gaps)}.\n")
     parts.append(f"## Types of columns\n\n{_TYPES}\n")
     parts.append(_types())
     parts.append(f"## Statements that change datasets\n\n{_SCRIPTS}\n")
@@ -52,25 +56,30 @@ def _introduction(block: str) -> str:
     return " ".join(line.removeprefix("--").strip() for line in block.splitlines() if line.startswith("--"))
 
 
-def _cases(blocks: list[str]) -> list[tuple[str, str, dict[str, str]]]:
-    """The name, the statement and the gaps of each case."""
+def _cases(blocks: list[str]) -> list[tuple[str, dict[str, str]]]:
+    """The name and the gaps of each case."""
     cases = []
     for block in blocks:
         head = block.partition("\n----")[0]
         lines = head.splitlines()
-        statement = " ".join(line.strip() for line in lines if not line.startswith("--"))
-        if statement:
-            cases.append((lines[0].removeprefix("-- "), statement, dict(_GAP.findall(head))))
+        if any(not line.startswith("--") for line in lines):
+            cases.append((lines[0].removeprefix("-- "), dict(_GAP.findall(head))))
     return cases
 
 
-def _table(blocks: list[str]) -> str:
-    rows = [f"| | | {' | '.join(ENGINES.values())} |", "|---|---|---|---|---|"]
-    for name, statement, gaps in _cases(blocks):
-        text = statement if len(statement) <= 90 else f"{statement[:87]}..."
-        cells = [f"no: {gaps[engine]}" if engine in gaps else "yes" for engine in ENGINES]
-        escaped = [cell.replace("|", "\\|") for cell in (name, f"`{text}`", *cells)]
-        rows.append(f"| {' | '.join(escaped)} |")
+def _gaps(cases: list[tuple[str, dict[str, str]]]) -> str:
+    """The statements that differ, by engine and reason."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for engine, title in ENGINES.items():
+        for name, gaps in cases:
+            if engine in gaps:
+                found.setdefault((title, gaps[engine]), []).append(name)
+    if not found:
+        return f"All {len(cases)} statements return the same rows.\n"
+    rows = [f"Of {len(cases)} statements, these differ:\n", "| | why | statements |", "|---|---|---|"]
+    for (title, why), names in found.items():
+        cells = [cell.replace("|", "\\|") for cell in (title, why, "; ".join(names))]
+        rows.append(f"| {' | '.join(cells)} |")
     return "\n".join(rows) + "\n"
 
 
@@ -84,18 +93,13 @@ def _types() -> str:
 
 
 def _scripts() -> str:
-    rows = ["| statements | cases | not on DuckDB | not on DataFusion |", "|---|---|---|---|"]
+    kinds, cases = [], []
     for path in sorted((CASES / "statements").glob("*.test")):
         _, *blocks = path.read_text().strip().split("\n\n")
-        cases = _cases(blocks)
-        missing = [
-            "; ".join(f"{name}: {gaps[engine]}" for name, _, gaps in cases if engine in gaps) or "none"
-            for engine in ("duckdb", "datafusion")
-        ]
-        cells = [cell.replace("|", "\\|") for cell in (path.stem, str(len(cases)), *missing)]
-        rows.append(f"| {' | '.join(cells)} |")
-    return "\n".join(rows) + "\n"
+        kinds.append(path.stem)
+        cases += [(f"{path.stem}: {name}", gaps) for name, gaps in _cases(blocks)]
+    return f"{', '.join(kinds).capitalize()}. {_gaps(cases)}"
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page())
+    PAGE.write_text(page(PAGE.read_text()))

@@ -184,7 +184,7 @@ STATEMENTS: Final[list[tuple[str, str, list[tuple[object, ...]]]]] = [
 
 
 def outcome(statement: str, check: str, expected: list[tuple[object, ...]], folder: Path) -> str:
-    """The outcome of a statement; AssertionError if it is not the expected one."""
+    """Why a statement is refused, "" if it works; AssertionError if that is not expected."""
     lance_sql.write(
         pa.table({"id": [1, 2, 3], "name": ["a", "b", "c"], "x": [1.0, 2.0, 3.0]}), folder / "t.lance"
     )
@@ -201,22 +201,27 @@ def outcome(statement: str, check: str, expected: list[tuple[object, ...]], fold
                 raise AssertionError(statement) from error
             if lance_sql.open(folder / "t.lance").version != before:
                 raise AssertionError(f"{statement} was refused, and changed something") from error
-            return f"refused: {error.message}" + (f". {error.remedy}" if error.remedy else "")
+            return error.message + (f". {error.remedy}" if error.remedy else "")
         assert check, f"{statement} is not refused"
         found = session.sql(check).fetchall()
         assert found == expected, f"{statement}: {found}"
-    return "works"
+    return ""
 
 
 def table() -> str:
-    """The rows of the page."""
-    lines = ["| statement | outcome |", "|---|---|"]
+    """What is refused, and how many statements are not: each of them is run."""
+    lines, works = ["| statement | refused, because |", "|---|---|"], 0
     for statement, check, expected in STATEMENTS:
         with tempfile.TemporaryDirectory() as folder:
-            result = outcome(statement, check, expected, Path(folder)).replace("|", "\\|")
-        shown = statement.replace("|", "\\|")
-        lines.append(f"| `{shown}` | {result} |")
-    return "\n".join(lines)
+            refusal = outcome(statement, check, expected, Path(folder))
+        works += not refusal
+        if refusal:
+            lines.append(f"| {_cell(f'`{statement}`')} | {_cell(refusal)} |")
+    return f"{works} statements work, these {len(lines) - 2} are refused:\n\n" + "\n".join(lines)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
 
 
 def page(text: str) -> str:
