@@ -50,14 +50,36 @@ def apply(change: Change, source: Path, target: Path) -> tuple[Rows, list[str]]:
         # What pylance does to a table that nobody changed is not ours.
         assert _files(target) == before
         return expected, []
-    return expected, [*_differences(uri, expected), *_after_pylance(uri, expected)]
+    return expected, [
+        *_differences(uri, expected, _missed(str(source), rows)),
+        *_after_pylance(uri, expected),
+    ]
 
 
 def _files(folder: Path) -> dict[str, int]:
     return {str(path): path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
 
 
-def _differences(uri: str, expected: Rows) -> Iterator[str]:
+def _missed(uri: str, rows: Rows) -> set[str]:
+    """The filters for which pylance 14 finds other rows by the indices of the table, before any change.
+
+    Bitmaps of release 0.16 do not find all nulls: pylance loses these rows, and has to scan for them.
+    """
+    theirs, names = lance.dataset(uri), set(rows[0]) if rows else set()
+    return {
+        where
+        for where, matches in _FILTERS.items()
+        if _column(where) in names
+        and sorted(theirs.to_table(["id"], where)["id"].to_pylist())
+        != sorted(row["id"] for row in rows if matches(row))
+    }
+
+
+def _column(where: str) -> str:
+    return next(name for name in ("id", "t", "l", "x") if name in re.split(r"\W", where))
+
+
+def _differences(uri: str, expected: Rows, missed: set[str]) -> Iterator[str]:
     ours, theirs = lance_sql.open(uri), lance.dataset(uri)
     if by_id(ours.scan().to_table().to_pylist()) != expected:
         yield "lance-sql reads other rows"
@@ -67,13 +89,14 @@ def _differences(uri: str, expected: Rows) -> Iterator[str]:
         yield "other counts"
     names = set(expected[0]) if expected else set()
     for where, matches in _FILTERS.items():
-        if next(name for name in ("id", "t", "l", "x") if name in re.split(r"\W", where)) not in names:
+        if _column(where) not in names:
             continue
         ids = [row["id"] for row in expected if matches(row)]
         found = sorted(ours.scan(["id"], filter=where).to_table()["id"].to_pylist())
         if found != ids:
             yield f"{where}: lance-sql finds {found}, not {ids}"
-        found = sorted(theirs.to_table(["id"], where)["id"].to_pylist())
+        by_index = where not in missed
+        found = sorted(theirs.to_table(["id"], where, use_scalar_index=by_index)["id"].to_pylist())
         # pylance 14 takes values of version 0.1 for null in filters only, or the reverse.
         if found != ids and theirs.data_storage_version != "0.1":
             yield f"{where}: pylance 14 finds {found}, not {ids}"
