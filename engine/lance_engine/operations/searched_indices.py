@@ -120,12 +120,10 @@ class SearchedIndices(Generic[Segment]):
         """The segment with its entries moved by `relocate`; None if this kind is read-only."""
         covering = self.kind.covering(snapshot, segment, segment.fragment_ids)
         opened = covering.open()
+        if opened is None:
+            return None
         writer = self._writer_for(snapshot, covering, reporter)
-        if (
-            opened is None
-            or writer is None
-            or writer.carried(opened, covering.fragments) != covering.fragments
-        ):
+        if writer is None or writer.carried(opened, covering.fragments) != covering.fragments:
             return None
         new, paths = writer.build([], [(opened, relocate)])
         return replace(new, dataset_version=segment.dataset_version, fragment_ids=covered), paths

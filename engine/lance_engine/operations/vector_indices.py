@@ -13,9 +13,10 @@ from lance_engine.format.operations import CreateIndex
 from lance_engine.index.searched import Covering
 from lance_engine.index.vector.encoder import Encoder
 from lance_engine.index.vector.kind import VECTORS
-from lance_engine.index.vector.options import vector_options
+from lance_engine.index.vector.metadata import described_index
+from lance_engine.index.vector.options import KINDS, vector_options
 from lance_engine.index.vector.reencode import encoder_of, same_codes, stored_rows
-from lance_engine.index.vector.segment import VectorSegment
+from lance_engine.index.vector.segment import VectorSegment, is_untrained
 from lance_engine.operations.changes import commit_change
 from lance_engine.operations.index_build import Relocate
 from lance_engine.operations.searched_indices import SearchedIndices
@@ -75,15 +76,31 @@ class _VectorWriter:
 def _writer(
     snapshot: Snapshot, covering: Covering[VectorSegment], reporter: Reporter
 ) -> _VectorWriter | None:
-    opened = covering.open()
     path = snapshot.schema.paths_by_id().get(covering.segment.fields[0])
-    if opened is None or path is None:
+    if path is None:
         return None
     place = vector_column(snapshot, path)
-    encoder = encoder_of(opened, covering.segment.details, place.value_type)
+    opened, details = covering.open(), covering.segment.details
+    if opened is not None:
+        encoder = encoder_of(opened, details, place.value_type)
+    else:
+        encoder = _first_encoder(snapshot, covering, place, reporter)
     if encoder is None:
         return None
     return _VectorWriter(snapshot, covering.segment.name, place, encoder, reporter)
+
+
+def _first_encoder(
+    snapshot: Snapshot, covering: Covering[VectorSegment], place: VectorColumn, reporter: Reporter
+) -> Encoder | None:
+    """The encoder of an index that was only described so far; None if it is not, or not of a written kind."""
+    described = described_index(covering.segment.details)
+    if described is None or described[0] not in KINDS or place.is_multi or not is_untrained(covering.files):
+        return None
+    kind, options = described
+    vector = snapshot.schema.field(place.name).to_arrow().type
+    chosen = vector_options(kind, vector, snapshot.num_rows, options)
+    return train_encoder(snapshot, place, chosen, reporter)
 
 
 VECTOR_INDICES: Final = SearchedIndices(VECTORS, _writer)

@@ -76,3 +76,23 @@ def metric_in_details(details: bytes) -> kernels.Metric | None:
         return None
     known = {index_pb2.VectorIndexDetails.MetricType.Value(name.upper()): METRICS[name] for name in METRICS}
     return None if number is None else known.get(number)
+
+
+def described_index(details: bytes) -> tuple[str, dict[str, Any]] | None:
+    """The kind and the options in the message of the manifest; None if it does not say them."""
+    try:
+        message = index_pb2.VectorIndexDetails.FromString(details)
+    except DecodeError:
+        return None
+    coding, metric = message.WhichOneof("compression"), metric_in_details(details)
+    if coding is None or metric is None:
+        return None
+    options: dict[str, Any] = {"metric": METRIC_NAMES[metric]}
+    # What is not recorded is 0, for which the defaults stand.
+    if coding == "pq":
+        options["num_bits"] = message.pq.num_bits or None
+        options["num_sub_vectors"] = message.pq.num_sub_vectors or None
+    if message.HasField("hnsw"):
+        options["m"] = message.hnsw.max_connections or None
+        options["ef_construction"] = message.hnsw.construction_ef or None
+    return f"IVF_{'HNSW_' if message.HasField('hnsw') else ''}{coding.upper()}", options

@@ -34,6 +34,11 @@ _CODECS: Final = ("FLAT", "PQ", "SQ", "RQ")
 _GRAPHS: Final = ("FLAT", "PQ", "SQ")
 
 
+def is_untrained(files: SegmentFiles) -> bool:
+    """Whether an index was described only: pylance writes no files without a vector to train on."""
+    return not files.segment.fragment_ids and not files.exists(INDEX_FILE)
+
+
 class VectorSegment:
     """An opened segment. UnsupportedFeatureError for unknown kinds and layouts."""
 
@@ -42,6 +47,8 @@ class VectorSegment:
     def __init__(self, files: SegmentFiles) -> None:
         self._files, self._is_local = files, files.is_local
         with index_errors(files.segment.name), _unread_kinds(files.segment.name):
+            if is_untrained(files):
+                raise UnsupportedFeatureError("The index has no files: no row was indexed yet")
             self._index = files.open(INDEX_FILE)
             metadata = _metadata(self._index)
             entries = object_in(json_of(metadata, "lance:index"), "lance:index")
