@@ -50,7 +50,7 @@ def compile_value(
             f"A value cannot use * for all columns: {text}", remedy="Write the names of the columns"
         )
     columns = _columns(parsed, schema)
-    compute = _function(parsed.sql(dialect="duckdb"), whole_quotients, time_zone)
+    compute = _function(text, whole_quotients, time_zone)
     # Evaluated on no rows first, so that invalid expressions fail before anything is written.
     compute(pa.RecordBatch.from_pylist([], schema=pa.schema([schema.field(name) for name in columns])))
     return columns, compute
@@ -79,7 +79,7 @@ def _function(
                 connection.execute("SET TimeZone = ?", [time_zone])
             register_table(connection, "batch", rows)
             try:
-                text = f"SELECT ({expression}) AS value, {row} FROM batch"
+                text = f"SELECT ({expression}\n) AS value, {row} FROM batch"  # it may end in a comment
                 result = connection.sql(text).to_arrow_table()
             except duckdb.BinderException as error:
                 raise ColumnNotFoundError(str(error)) from error

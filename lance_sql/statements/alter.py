@@ -20,6 +20,7 @@ from lance_sql.statements.session import Session
 from lance_sql.statements.targets import dotted, find
 from lance_sql.statements.transactions import refuse_in_transaction
 from lance_sql.statements.types import declared_schema
+from lance_sql.syntax.source import as_written
 from lance_sql.text.tokens import quote
 from lance_sql.types.casts import stored_value
 from lance_sql.types.duckdb_names import duckdb_types
@@ -59,7 +60,7 @@ def alter_table(session: Session, statement: exp.Alter) -> pa.Table | None:
         changed = _alter(session, dataset, first)
     else:
         raise UnsupportedFeatureError(
-            f"Unsupported ALTER TABLE: {first.sql(dialect='duckdb')}",
+            f"Unsupported ALTER TABLE: {as_written(first)}",
             remedy=ALTERATIONS,
         )
     session.catalog.renew(changed)
@@ -124,11 +125,12 @@ def _add(session: Session, dataset: SqlDataset, definitions: list[exp.ColumnDef]
             continue
         _refuse_known(dataset, definition.name)
         computed = definition.find(exp.ComputedColumnConstraint)
-        plain = definition.copy()
-        plain.set("exists", None)
-        if computed is not None:
-            plain.set("constraints", None)
-        field = declared_schema(session, plain.sql(dialect="duckdb")).field(0)
+        kind = definition.args.get("kind")
+        if computed is None:
+            declaration = as_written(definition)
+        else:
+            declaration = f"{quote(definition.name)} {as_written(kind) if kind is not None else ''}"
+        field = declared_schema(session, declaration).field(0)
         if not field.nullable:
             raise UnsupportedFeatureError(
                 "A new column must be nullable",
@@ -136,7 +138,7 @@ def _add(session: Session, dataset: SqlDataset, definitions: list[exp.ColumnDef]
                 remedy="Add it with a DEFAULT, then ALTER COLUMN ... SET NOT NULL",
             )
         default = default_of(field) or "NULL"
-        expression = computed.this.sql(dialect="duckdb") if computed is not None else default
+        expression = as_written(computed.this) if computed is not None else default
         if expression.upper() != "NULL":
             values[field.name] = _values(session, dataset, stored_value(expression, field))
         fields.append(field)
@@ -164,7 +166,7 @@ def _drop(dataset: SqlDataset, actions: list[exp.Drop]) -> SqlDataset:
     for action in actions:
         if action.args.get("kind") != "COLUMN":
             raise UnsupportedFeatureError(
-                f"Unsupported ALTER TABLE: {action.sql(dialect='duckdb')}", remedy=ALTERATIONS
+                f"Unsupported ALTER TABLE: {as_written(action)}", remedy=ALTERATIONS
             )
         for column in action.args["tables"]:
             name = column.name
@@ -188,13 +190,12 @@ def _values(session: Session, dataset: SqlDataset, text: str) -> Values:
 
 def _with_type(session: Session, dataset: SqlDataset, name: str, action: exp.AlterColumn) -> SqlDataset:
     """``ALTER COLUMN ... TYPE kind [USING expression]``: casts follow DuckDB's rules, not Arrow's."""
-    written = action.args["dtype"].sql(dialect="duckdb")
-    field = declared_schema(session, f'"x" {written}').field(0)
+    field = declared_schema(session, f'"x" {as_written(action.args["dtype"])}').field(0)
     old, new = duckdb_types(pa.schema([dataset.storage_schema.field(name), field]))
     using = action.args.get("using") or None
     if using is None and old == new:
         return dataset.alter_column(name, type=dataset.storage_schema.field(name).type)
-    value = quote(name) if using is None else using.sql(dialect="duckdb")
+    value = quote(name) if using is None else as_written(using)
     needed, compute = _values(session, dataset, stored_value(value, field))
     return type(dataset)(
         alter_column(
@@ -214,7 +215,7 @@ def _alter(session: Session, dataset: SqlDataset, action: exp.AlterColumn) -> Sq
     if options.get("allow_null") is not None:
         return dataset.alter_column(name, nullable=bool(options["allow_null"]))
     default = options.get("default")
-    text = default.sql(dialect="duckdb") if default else None
+    text = as_written(default) if default else None
     metadata = with_default(dataset.storage_schema.field(name), text).metadata or {}
     if text is not None:  # reject values of another type now, not at the next INSERT
         compile_value(stored_value(text, dataset.storage_schema.field(name)), dataset.storage_schema)

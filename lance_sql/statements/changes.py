@@ -22,6 +22,7 @@ from lance_sql.statements.fitting import column_name
 from lance_sql.statements.outcome import check_returning, counted, returned
 from lance_sql.statements.session import LENT, Rows, Session
 from lance_sql.statements.targets import call_by_name, find, name_of
+from lance_sql.syntax.source import as_written
 from lance_sql.text.statement import Statement
 from lance_sql.text.tokens import quote
 from lance_sql.types.casts import stored_value
@@ -81,9 +82,7 @@ def update(session: Session, statement: exp.Update, params: Parameters) -> pa.Ta
         )
     others, returning = statement.args.get("from_"), statement.args.get("returning")
     check_returning(session, returning, schema.empty_table(), name_of(table))
-    columns = [
-        stored_value(value.sql(dialect="duckdb"), schema.field(name)) for name, value in values.items()
-    ]
+    columns = [stored_value(value, schema.field(name)) for name, value in values.items()]
     changed = pa.schema([schema.field(name) for name in values])
     whole = changed
     if returning is not None:  # the rows as they will be
@@ -127,13 +126,11 @@ class _Updated:
             yield with_addresses(batch.column(ROW_ADDRESS), rows.select(self._columns))
 
 
-def assignments(
-    schema: pa.Schema, expressions: list[exp.Expression], owner: str
-) -> dict[str, exp.Expression]:
-    """``SET a = 1, (b, c) = (2, DEFAULT)`` as column -> expression."""
-    from sqlglot import exp, parse_one
+def assignments(schema: pa.Schema, expressions: list[exp.Expression], owner: str) -> dict[str, str]:
+    """``SET a = 1, (b, c) = (2, DEFAULT)`` as column -> text of the expression."""
+    from sqlglot import exp
 
-    values: dict[str, exp.Expression] = {}
+    values: dict[str, str] = {}
     for equation in expressions:
         left, right = equation.this, equation.expression
         pairs = [(left, right)]
@@ -148,16 +145,16 @@ def assignments(
             column = column.unnest()
             if not isinstance(column, exp.Column) or column.table.lower() not in ("", owner.lower()):
                 raise UnsupportedFeatureError(
-                    f"{column.sql(dialect='duckdb')} cannot be updated on its own",
+                    f"{as_written(column)} cannot be updated on its own",
                     remedy="Set the whole struct column, as in SET b = {'c': 1, 'd': b.d}",
                 )
             name = column_name(schema, column.name)
             if name in values:
                 raise SqlError(f"The column {name} is set twice")
             _refuse_aggregates(value)
-            if isinstance(value, exp.Column | exp.Var) and value.sql().upper() == "DEFAULT":
-                value = parse_one(default_of(schema.field(name)) or "NULL", dialect="duckdb")
-            values[name] = value
+            text = as_written(value)
+            is_default = isinstance(value, exp.Column | exp.Var) and text.upper() == "DEFAULT"
+            values[name] = default_of(schema.field(name)) or "NULL" if is_default else text
     return values
 
 
@@ -167,7 +164,7 @@ def _refuse_aggregates(value: exp.Expression) -> None:
     for call in value.find_all(exp.AggFunc):
         if call.find_ancestor(exp.Query, exp.Window) is None:
             raise SqlError(
-                f"A new value cannot use an aggregate of the rows: {call.sql(dialect='duckdb')}",
+                f"A new value cannot use an aggregate of the rows: {as_written(call)}",
                 remedy="Write a subquery: (SELECT max(price) FROM t)",
             )
 
@@ -179,16 +176,16 @@ def _select(
     owner = quote(name_of(statement.this))
     address = f"{owner}.{ROW_ADDRESS}"
     where, before = statement.args.get("where"), statement.args.get("with_")
-    tables = [f"{LENT} AS {owner}", *(source.sql(dialect="duckdb") for source in sources or ())]
+    tables = [f"{LENT} AS {owner}", *map(as_written, sources or ())]
     # Names that hide none of the columns.
     named = [f"{column} AS lance_sql_value_{number}" for number, column in enumerate(columns)]
     return " ".join(
         part
         for part in (
-            before.sql(dialect="duckdb") if before is not None else "",
+            as_written(before) if before is not None else "",
             f"SELECT {f'DISTINCT ON ({address}) ' if sources else ''}{', '.join([address, *named])}",
             f"FROM {', '.join(tables)}",
-            where.sql(dialect="duckdb") if where is not None else "",
+            as_written(where) if where is not None else "",
         )
         if part
     )

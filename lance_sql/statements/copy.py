@@ -19,6 +19,7 @@ from lance_sql.statements.session import Session
 from lance_sql.statements.targets import find
 from lance_sql.statements.transactions import refuse_in_transaction
 from lance_sql.statements.writing import remedy_if_exists, write_options, write_query
+from lance_sql.syntax.source import as_written
 from lance_sql.text.statement import Statement
 from lance_sql.text.tokens import quote
 from lance_sql.types.duckdb_names import duckdb_types
@@ -48,17 +49,18 @@ def copy(session: Session, statement: exp.Copy, written: Statement, params: Para
     if _format(statement, path) != "lance":
         if session.capabilities.computes_statements:
             return None
-        return session.computing().select(statement.sql(dialect="duckdb"), params).arrow()
+        return session.computing().select(written.original, params).arrow()
     refuse_in_transaction(session, "COPY TO a dataset")
     refuse_unsupported_clauses(statement)
     mode = options.pop("mode", None)
-    query = source.this if isinstance(source, exp.Subquery) else exp.select("*").from_(source)
-    if query.find(exp.Placeholder) is None:
+    if source.find(exp.Placeholder, exp.Parameter) is None:
         params = None
+    is_query = isinstance(source, exp.Subquery)
+    query = as_written(source.this) if is_query else f"SELECT * FROM {as_written(source)}"
     with remedy_if_exists("Write MODE append or MODE overwrite"):
         return write_query(
             session,
-            query.sql(dialect="duckdb", normalize_functions="lower"),
+            query,
             path,
             mode.name.lower() if mode is not None else "create",
             params,

@@ -18,7 +18,9 @@ from lance_sql.statements.targets import dotted, find, kind_in_engine, location
 from lance_sql.statements.transactions import refuse_in_transaction
 from lance_sql.statements.types import declared_schema
 from lance_sql.statements.writing import Mode, remedy_if_exists, write_options, write_query, write_rows
+from lance_sql.syntax.source import as_written
 from lance_sql.text.statement import Statement
+from lance_sql.text.tokens import quote
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -67,15 +69,15 @@ def create_table(session: Session, statement: exp.Create, params: Parameters) ->
         )
     options = write_options({one.name: one.args.get("value") for one in given})
     mode: Mode = "overwrite" if statement.args.get("replace") else "create"
-    if query is not None and without_data:
-        query = exp.select("*").from_(query.subquery("q")).limit(0)
-    if query is not None and declared:
-        query = exp.select("*").from_(_named(query, statement.this.expressions))
     with remedy_if_exists("Write CREATE OR REPLACE TABLE, CREATE TABLE IF NOT EXISTS or INSERT INTO"):
         if query is not None:
-            text = query.sql(dialect="duckdb", normalize_functions="lower")
+            text = as_written(query)
+            if declared:
+                text = _named(text, statement.this.expressions)
+            if without_data:
+                text = f"SELECT * FROM ({text}) AS q LIMIT 0"
             return write_query(session, text, place, mode, params, options)
-        columns = ", ".join(part.sql(dialect="duckdb") for part in statement.this.expressions)
+        columns = ", ".join(map(as_written, statement.this.expressions))
         write_rows(session, declared_schema(session, columns).empty_table(), place, mode, options)
     return done()
 
@@ -99,7 +101,7 @@ def refuse_unparsed(session: Session, statement: Statement) -> None:
     )
 
 
-def _named(query: exp.Query, columns: list[exp.Expression]) -> exp.Subquery:
+def _named(query: str, columns: list[exp.Expression]) -> str:
     """``CREATE TABLE t (a, b) AS query``: the query with names for its columns."""
     from sqlglot import exp
 
@@ -107,9 +109,7 @@ def _named(query: exp.Query, columns: list[exp.Expression]) -> exp.Subquery:
         raise SqlError(
             "The columns of CREATE TABLE ... AS have no types of their own", remedy="Cast them in the query"
         )
-    named = query.subquery("q")
-    named.args["alias"].set("columns", [column.copy() for column in columns])
-    return named
+    return f"SELECT * FROM ({query}) AS q({', '.join(quote(column.name) for column in columns)})"
 
 
 def drop_table(session: Session, statement: exp.Drop) -> pa.Table | None:

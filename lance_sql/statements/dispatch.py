@@ -15,6 +15,7 @@ from lance_sql.statements.refusals import (
     refuse_unknown_alteration,
 )
 from lance_sql.statements.session import Rows, Session
+from lance_sql.syntax.source import parse
 from lance_sql.syntax.tree import quiet
 from lance_sql.text.literals import literal_edits, parameter_edits
 from lance_sql.text.statement import Statement
@@ -74,10 +75,10 @@ def _parsed(session: Session, statement: Statement, params: Parameters) -> pa.Ta
 def _tree(text: str) -> Any:
     """The syntax tree of a statement; None if only the engine may understand it, or reject it."""
     load("sqlglot")
-    from sqlglot import errors, parse_one
+    from sqlglot import errors
 
     try:
-        return parse_one(text, dialect="duckdb")
+        return parse(text)
     except errors.SqlglotError:
         return None
 

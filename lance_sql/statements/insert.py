@@ -19,6 +19,7 @@ from lance_sql.statements.fitting import default_row, fitted_query
 from lance_sql.statements.outcome import Counter, check_returning, counted, returned
 from lance_sql.statements.session import Rows, Session
 from lance_sql.statements.targets import find, name_of
+from lance_sql.syntax.source import as_written
 from lance_sql.types.duckdb_names import duckdb_types
 
 if TYPE_CHECKING:
@@ -100,8 +101,8 @@ def _query(statement: exp.Insert, schema: pa.Schema, columns: list[str] | None) 
     if isinstance(query, exp.Values):
         written = _values(query, schema, columns or schema.names)
     else:
-        written = str(query.sql(dialect="duckdb", normalize_functions="lower"))
-    return written if before is None else f"{before.sql(dialect='duckdb')} {written}"
+        written = as_written(query)
+    return written if before is None else f"{as_written(before)} {written}"
 
 
 def _values(values: exp.Values, schema: pa.Schema, names: Sequence[str]) -> str:
@@ -116,7 +117,7 @@ def _values(values: exp.Values, schema: pa.Schema, names: Sequence[str]) -> str:
         if field is not None and isinstance(value, exp.Var) and value.name.upper() == "DEFAULT":
             written = default_of(field) or "NULL"
         else:
-            written = value.sql(dialect="duckdb", normalize_functions="lower")
+            written = as_written(value)
         return written if field is None else f"CAST({written} AS {kinds[field.name]})"
 
     rows = [

@@ -24,6 +24,7 @@ from lance_sql.statements.fitting import column_name
 from lance_sql.statements.outcome import check_returning, counted, returned
 from lance_sql.statements.session import LENT, Rows, Session
 from lance_sql.statements.targets import call_by_name, find, name_of
+from lance_sql.syntax.source import as_written, leave_out
 from lance_sql.text.tokens import quote
 from lance_sql.types.casts import stored_value
 from lance_sql.types.duckdb_names import duckdb_types
@@ -68,7 +69,8 @@ def merge(
     if returning is not None:
         nothing = _with_actions(dataset.storage_schema.empty_table(), [])
         if nothing.num_columns > len(dataset.storage_schema):
-            _leave_out_actions(returning)
+            for part in returning.expressions:
+                leave_out(part, _ACTION)
         check_returning(session, returning, nothing, name_of(statement.this))
     schema = dataset.storage_schema
     clauses = _clauses(session, statement, schema, params, by_name)
@@ -131,14 +133,6 @@ def _with_actions(rows: pa.Table, actions: list[pa.Array]) -> pa.Table:
     return rows.append_column(_ACTION, pa.chunked_array(actions, pa.string()))
 
 
-def _leave_out_actions(returning: exp.Returning) -> None:
-    """Restrict ``*`` to the columns of the dataset."""
-    from sqlglot import exp
-
-    for star in returning.find_all(exp.Star):
-        star.set("except_", [*(star.args.get("except_") or ()), exp.column(_ACTION)])
-
-
 def _check_once(touched: pa.Table) -> None:
     found = addresses(touched)
     if len(distinct_numbers(found)) < len(found):
@@ -156,14 +150,14 @@ def _clauses(
     def source_columns() -> list[str]:
         """The columns of the source that go into columns of the same name."""
         if not offered:
-            text = f"{_with(statement)}SELECT * FROM {statement.args['using'].sql(dialect='duckdb')} LIMIT 0"
+            text = f"{_with(statement)}SELECT * FROM {as_written(statement.args['using'])} LIMIT 0"
             names = session.computing().select(text, params if "$" in text or "?" in text else None).columns
             offered.extend(name for name in names if name not in SYSTEM_FIELDS)
             if not by_name:
                 _check_order(offered, schema)
         return offered
 
-    source = quote(statement.args["using"].alias_or_name)
+    source = _source_name(statement)
     return [
         _clause(when, schema, source, source_columns, name_of(statement.this))
         for when in statement.args["whens"].expressions
@@ -187,7 +181,7 @@ def _clause(
 
     situation = "both" if when.args["matched"] else ("target" if when.args.get("source") else "source")
     condition = when.args.get("condition")
-    text = condition.sql(dialect="duckdb") if condition is not None else None
+    text = as_written(condition) if condition is not None else None
     then = when.args["then"]
     if isinstance(then, exp.Var):
         action = {"DELETE": "delete", "DO NOTHING": "nothing"}.get(then.name.upper())
@@ -201,8 +195,7 @@ def _clause(
         if isinstance(given[0], exp.Star):
             values = {column_name(schema, name): f"{source}.{quote(name)}" for name in source_columns()}
         else:
-            found = assignments(schema, given, owner)
-            values = {name: value.sql(dialect="duckdb") for name, value in found.items()}
+            values = assignments(schema, given, owner)
         return _Clause(situation, text, "update", values)
     if situation != "source":
         raise SqlError("INSERT is only allowed in WHEN NOT MATCHED")
@@ -225,18 +218,22 @@ def _inserted(
     expressions = values.expressions if isinstance(values, exp.Tuple) else [values]
     if len(names) != len(expressions):
         raise SqlError(f"Got {amount(len(expressions), 'value')} for {amount(len(names), 'column')}")
-    return {name: value.sql(dialect="duckdb") for name, value in zip(names, expressions, strict=True)}
+    return dict(zip(names, map(as_written, expressions), strict=True))
+
+
+def _source_name(statement: exp.Merge) -> str:
+    return quote(statement.args["using"].alias_or_name or "lance_sql_source")
 
 
 def _with(statement: exp.Merge) -> str:
     before = statement.args.get("with_")
-    return f"{before.sql(dialect='duckdb')} " if before is not None else ""
+    return f"{as_written(before)} " if before is not None else ""
 
 
 def _query(statement: exp.Merge, schema: pa.Schema, clauses: list[_Clause]) -> str:
     """Address, clause and new values of every row to which a clause applies."""
     using = statement.args["using"]
-    target, source = quote(name_of(statement.this)), quote(using.alias_or_name)
+    target, source = quote(name_of(statement.this)), _source_name(statement)
     tests = {
         "both": f"{target}.{ROW_ADDRESS} IS NOT NULL AND {source}.{_PRESENT}",
         "source": f"{target}.{ROW_ADDRESS} IS NULL",
@@ -271,7 +268,7 @@ def _query(statement: exp.Merge, schema: pa.Schema, clauses: list[_Clause]) -> s
     return (
         f"{_with(statement)}SELECT {target}.{ROW_ADDRESS}, CASE{choice} END AS {_CLAUSE}, "
         f"{', '.join(columns)} FROM {LENT} AS {target} "
-        f"{join} (SELECT *, true AS {_PRESENT} FROM {using.sql(dialect='duckdb')}) AS {source} "
+        f"{join} (SELECT *, true AS {_PRESENT} FROM {as_written(using)}) AS {source} "
         f"ON {_condition(statement, target, source)} WHERE {_CLAUSE} IS NOT NULL"
     )
 
@@ -280,4 +277,4 @@ def _condition(statement: exp.Merge, target: str, source: str) -> str:
     keys = statement.args.get("using_cond")
     if keys:
         return " AND ".join(f"{target}.{quote(key.name)} = {source}.{quote(key.name)}" for key in keys)
-    return str(statement.args["on"].sql(dialect="duckdb"))
+    return as_written(statement.args["on"])

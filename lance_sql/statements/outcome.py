@@ -9,6 +9,7 @@ import pyarrow as pa
 from lance_engine.errors import UnsupportedFeatureError
 
 from lance_sql.statements.session import Rows, Session
+from lance_sql.syntax.source import as_written
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -70,7 +71,7 @@ def returned(session: Session, returning: exp.Returning, rows: pa.Table, name: s
     """``RETURNING expressions``, computed from the affected rows; `name` is the name of the table in them."""
     from lance_sql.text.tokens import quote
 
-    expressions = ", ".join(part.sql(dialect="duckdb") for part in returning.expressions)
+    expressions = ", ".join(map(as_written, returning.expressions))
     computing = session.computing()
     with computing.lend(rows) as lent:
         result = computing.select(f"SELECT {expressions} FROM {lent} AS {quote(name)}")

@@ -8,7 +8,9 @@ from lance_engine.errors import UnsupportedFeatureError
 
 from lance_sql.catalog.catalog import Catalog
 from lance_sql.catalog.dataset import SqlDataset
+from lance_sql.syntax.source import rename
 from lance_sql.text.reference import Reference, split_suffix
+from lance_sql.text.tokens import quote
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -78,6 +80,7 @@ def call_by_name(statement: exp.Expression, table: exp.Table) -> None:
         above = [str(column.text(part)).lower() for part in ("catalog", "db", "table")]
         called = [part for part in above if part]
         if len(called) > 1 and called == parts[-len(called) :]:
+            rename(statement, column.parts[:-1], quote(table.name))
             column.set("catalog", None)
             column.set("db", None)
 

@@ -210,7 +210,9 @@ def _table(text: str, tokens: list[Token], position: int, certain: bool) -> _Fou
         return reference, 1, None
     following = tokens[position + length] if position + length < len(tokens) else None
     named = following is not None and is_alias(following)
-    takes_none = position > 0 and tokens[position - 1].upper in NAMED_TABLE
+    takes_none = position > 0 and (
+        tokens[position - 1].upper in NAMED_TABLE or tokens[position - 1].text == ":"
+    )
     alias = "" if named or takes_none else f" AS {quote(part or names[-1])}"
     # sales.versions may also be the table `versions` in a schema `sales` of the engine.
     only_if = None if choice or reference.quoted else name

@@ -129,6 +129,8 @@ def table_positions(tokens: list[Token]) -> set[int]:
             # Parentheses in place of a table contain a query or a join; other parentheses contain values.
             clauses.append(expected)
             continue
+        if expected and ":" in [near.text for near in tokens[position : position + 2]]:
+            continue  # FROM alias: t
         begins_query = word in NAMED_TABLE and _begins_query(tokens, position)
         if expected and word not in _TABLE_PREFIXES and not begins_query:
             found.add(position)

@@ -127,6 +127,16 @@ def test_names_of_several_parts(tmp_path, engine, statement, expected):
         assert [row[0] for row in session.sql(statement).fetchall()] == expected
 
 
+def test_an_alias_may_precede_the_name_of_a_table(tmp_path):
+    lance_sql.write(pa.table({"a": [1, 2]}), tmp_path / "t.lance")
+    with lance_sql.connect() as session:
+        session.sql(f"ATTACH '{tmp_path}' AS ns (TYPE LANCE)")
+        names = ("ns.t", "ns.t AT (VERSION => 1)", f"'{tmp_path}/t.lance'")
+        for name in names:
+            query = f"SELECT x.a, y: y.a + 1 FROM x: {name} JOIN y: {name} USING (a) ORDER BY 1"
+            assert session.sql(query).fetchall() == [(1, 2), (2, 3)]
+
+
 def test_a_struct_called_as_a_namespace_is_a_struct(tmp_path):
     lance_sql.write(pa.table({"ns": [{"t": {"a": 5}}], "a": [1]}), tmp_path / "t.lance")
     with lance_sql.connect(tmp_path) as session:
