@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from lance_engine.owned import LiveObjects, OwnedValues
     from lance_engine.plan_picture import PlanNode, PlanPicture, picture
     from lance_engine.progress import ProgressEvent, ProgressOption, Reporter
-    from lance_engine.records import record
     from lance_engine.spelling import nearest as nearest_name
     from lance_engine.tasks import Task, start_thread
 else:
@@ -31,7 +30,6 @@ else:
             "owned": "LiveObjects OwnedValues",
             "plan_picture": "PlanNode PlanPicture picture",
             "progress": "ProgressEvent ProgressOption Reporter",
-            "records": "record",
             "spelling": "nearest=nearest_name",
             "tasks": "Task start_thread",
         },

@@ -16,12 +16,12 @@ import os
 import threading
 import weakref
 from collections import OrderedDict, deque
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 from lance_engine import kernels
 from lance_engine.errors import InvalidArgumentError
 from lance_engine.machine import physical_memory
-from lance_engine.records import record
 
 _DEFAULT_LIMIT: Final = 256 << 20
 _MOST_KEPT: Final = 4  # times the limit
@@ -36,7 +36,7 @@ class Cached(Protocol):
         ...
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class CacheStatistics:
     """`bytes` is an estimate; `hits` and `misses` count accesses that found, or did not find, the content."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
@@ -19,7 +20,6 @@ from lance_engine.errors import (
     UnsupportedFeatureError,
     UnsupportedTypeError,
 )
-from lance_engine.records import record
 
 EXTENSION_NAME: Final = "ARROW:extension:name"
 EXTENSION_METADATA: Final = "ARROW:extension:metadata"
@@ -74,7 +74,7 @@ _FIXED_SIZE_LIST: Final = "fixed_size_list:"
 _MAX_FIXED_SIZE_LIST_DEPTH: Final = 32
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class _Node:
     """A field as the mapping sees it: its children are Arrow fields already."""
 
@@ -235,7 +235,7 @@ _LOGICAL: Final[Mapping[pa.DataType, str]] = {
 }
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class Description:
     """What the format stores of an Arrow field, besides its name and nullability."""
 

@@ -24,7 +24,6 @@ from lance_engine.logical_types import (
     text_metadata,
     to_arrow_type,
 )
-from lance_engine.records import record
 from lance_engine.spelling import nearest
 
 BLOB_ENCODING: Final = "lance-encoding:blob"
@@ -40,7 +39,7 @@ _EXTENSION: Final = (EXTENSION_NAME, f"{_EXTENSION_KEYS}metadata")
 _SHARED_SCHEMAS: Final = 8
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class Field:
     """One node of the schema tree.
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from lance_engine.base import record
 from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import DatasetNotFoundError, ExternalAccessError, VersionNotFoundError
 
@@ -38,7 +38,7 @@ class Bound(NamedTuple):
     datasets: Mapping[str, DatasetVersion]
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class _Known:
     """The dataset registered for a name; `system_columns` are those declared for the table."""
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import pyarrow as pa
-from lance_engine.base import LruCache, record
+from lance_engine.base import LruCache
 from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import InvalidArgumentError
 
@@ -50,7 +51,7 @@ class Decision(NamedTuple):
     share: float = 1.0
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class ScanReport:
     """What an engine reads from one Lance table in a plan.
 

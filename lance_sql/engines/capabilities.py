@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from lance_engine.base import record
+from dataclasses import dataclass
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class Capabilities:
     """The capabilities of the engine `name`.
 

@@ -11,9 +11,10 @@ import logging
 import sys
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from lance_engine.base import load, record
+from lance_engine.base import load
 
 from lance_sql.text.literals import literal_edits, parameter_edits
 from lance_sql.text.once import once_per_statement
@@ -30,7 +31,7 @@ _OTHER_STRINGS: Final = frozenset({"dollar", "escaped"})
 LONG_LIST: Final = "lance_long_list"
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class Tree:
     """The tree of a statement; `edits` were made in its text before it was parsed."""
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import re
+from dataclasses import dataclass
 from typing import Any
 
-from lance_engine.base import record
 from lance_engine.errors import InvalidFilterError
 
 from lance_sql.scratch import scratch
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class VersionChoice:
     """A version by number, tag or time, of a branch or of the main branch; the newest by default."""
 
@@ -49,7 +49,7 @@ class VersionChoice:
 NEWEST = VersionChoice()
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class Reference:
     """A name in the text that may refer to a Lance table.
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
-from lance_engine.base import nearest_name, record
+from lance_engine.base import nearest_name
 from lance_engine.errors import UnsupportedFeatureError
 
 from lance_sql.text.once import once_per_statement
@@ -13,7 +14,7 @@ from lance_sql.text.statement import Statement
 from lance_sql.text.tokens import Token, arguments, closing
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class SearchFunction:
     """A function: positional arguments after the table, and named arguments with their search options."""
 
@@ -96,7 +97,7 @@ def index_setting(tokens: list[Token]) -> bool | None:
     )
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class Expression:
     """An argument: its text, and whether it is a query in parentheses."""
 
@@ -105,7 +106,7 @@ class Expression:
     is_query: bool
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class SearchCall:
     """A call from `start` to `end` of the text, over the table or path `location`."""
 

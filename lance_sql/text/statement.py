@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from lance_engine.base import nearest_name, record
+from lance_engine.base import nearest_name
 from lance_engine.errors import UnsupportedFeatureError
 from lance_engine.scan import SYSTEM_FIELDS
 
@@ -45,7 +46,7 @@ _CHOICES = {
 }  # fmt: skip
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class Edit:
     """A replacement in the text.
 

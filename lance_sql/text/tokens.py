@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-
-from lance_engine.base import record
+from dataclasses import dataclass
 
 from lance_sql.text.kinds import NAMED_TABLE
 
@@ -34,7 +33,7 @@ _TOKENS = re.compile(
 _NO_KEYWORDS = {"string", "escaped", "quoted", "constants"}
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class Token:
     """A token and its position in the text; `kind` is a group name of the pattern above."""
 

@@ -9,15 +9,15 @@ reads.
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
-from lance_engine.base import record
 from lance_engine.errors import UnsupportedFeatureError
 from lance_engine.values import EXTENSION_METADATA, EXTENSION_NAME, OPAQUE_EXTENSION, text_metadata
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class Kind:
     """A type of DuckDB: the Arrow type in which it is stored, and the extension type that names it."""
 

@@ -75,7 +75,7 @@ FLOORS = {
         machine
         plan_picture
         errors  arrow_values  python_values
-        legible  records  spelling
+        legible  spelling
         __init__
     """,
 }

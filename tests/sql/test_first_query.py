@@ -18,7 +18,7 @@ ROWS = 40_000
 
 # Nothing of this is needed to answer a query, and each takes longer to import than the query takes.
 SLOW = [
-    "boto3", "datafusion", "difflib", "fractions", "fsspec", "glob", "obstore", "pandas", "pyarrow.compute",
+    "boto3", "datafusion", "difflib", "fractions", "fsspec", "glob", "obstore", "pandas",
     "pyarrow.dataset", "pyroaring", "pyspark", "rich", "sqlglot", "unicodedata", "yaml",
 ]  # fmt: skip
 # Modules of our own for what these queries do not do.

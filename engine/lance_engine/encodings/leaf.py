@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pyarrow as pa
 
 from lance_engine.errors import UnsupportedTypeError
-from lance_engine.records import record
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class LeafShape:
     """Memory layout of the values of one leaf.
 

@@ -9,12 +9,12 @@ import datetime
 import decimal
 import re
 import uuid
+from dataclasses import dataclass
 
 import pyarrow as pa
 
 from lance_engine.arrow_values import array, scalar
 from lance_engine.errors import InvalidFilterError
-from lance_engine.records import record
 
 NANOSECONDS = 1_000_000_000
 DAY = 86_400 * NANOSECONDS
@@ -50,7 +50,7 @@ _LENGTHS = {
 }
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class Interval:
     """A SQL interval: calendar months, and a length in nanoseconds (a day is 24 hours)."""
 

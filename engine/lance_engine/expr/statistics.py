@@ -8,6 +8,7 @@ computation, the set of truth values that each node can take over the rows, for 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any, NamedTuple, TypeAlias
 
@@ -21,7 +22,6 @@ from lance_engine.arrow_values import of_numpy, scalar, to_numpy
 from lance_engine.expr.tree import And, Column, Comparison, In, IsNull, Literal, Match, Node, Not, Or
 from lance_engine.expr.value_types import is_bytes, is_text, value_type
 from lance_engine.owned import OwnedValues
-from lance_engine.records import record
 
 Bools = npt.NDArray[np.bool_]
 Flags: TypeAlias = "np.bool_ | Bools"
@@ -30,7 +30,7 @@ Bound: TypeAlias = "pa.Array | pa.Scalar | None"
 _YES, _NO = np.True_, np.False_
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class ColumnStatistics:
     """Statistics of one column, or struct field, over n zones: every array has one element per zone.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,7 +17,6 @@ import pyarrow.types as at
 
 from lance_engine.expr import render
 from lance_engine.expr.value_types import value_type
-from lance_engine.records import record
 
 #: Operators of `Comparison`, each with its opposite.
 OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
@@ -41,7 +41,7 @@ class Node:
         raise NotImplementedError
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class Column(Node):
     """A column, or a field inside a struct column: ``parts`` is the column's name followed by field names."""
 
@@ -57,7 +57,7 @@ class Column(Node):
         return ".".join(render.identifier(part) for part in self.parts)
 
 
-@record(eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Literal(Node):
     """A constant; ``value`` may be null. NaN equals NaN here, so that equal trees compare equal."""
 
@@ -92,7 +92,7 @@ def _literal_of(array: pa.Array) -> Literal:
     return Literal(array[0])
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class Comparison(Node):
     """``left op right`` for = <> < <= > >=, both sides of the same type.
 
@@ -112,7 +112,7 @@ class Comparison(Node):
         return f"{_operand(self.left)} {self.op} {_operand(self.right)}"
 
 
-@record(eq=False, weakref_slot=True)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class In(Node):
     """``operand IN (values)``: distinct, non-null values of the operand's type; ``has_null`` adds NULL.
 
@@ -150,7 +150,7 @@ class In(Node):
         return f"{_operand(self.operand)} IN {self.list_text()}"
 
 
-@record(eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class SummarizedIn(In):
     """Membership in a long list, of which the text form only has the summary; equal only to itself."""
 
@@ -166,7 +166,7 @@ class SummarizedIn(In):
         return f"({self.summary})"
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class IsNull(Node):
     """``operand IS NULL``, or ``IS NOT NULL`` when negated; never null itself."""
 
@@ -181,7 +181,7 @@ class IsNull(Node):
         return f"{_operand(self.operand)} IS {'NOT ' if self.negated else ''}NULL"
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class And(Node):
     """Conjunction of two or more predicates."""
 
@@ -195,7 +195,7 @@ class And(Node):
         return " AND ".join(f"({node})" if isinstance(node, Or) else str(node) for node in self.operands)
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class Or(Node):
     """Disjunction of two or more predicates."""
 
@@ -209,7 +209,7 @@ class Or(Node):
         return " OR ".join(f"({node})" if isinstance(node, And) else str(node) for node in self.operands)
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class Not(Node):
     """Negation of a predicate that has no opposite (IN, LIKE, boolean columns, functions)."""
 
@@ -225,7 +225,7 @@ class Not(Node):
         return f"NOT {_operand(self.operand)}"
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class Match(Node):
     """A test of a string: ``kind`` is starts_with, ends_with, contains, like or ilike.
 
@@ -249,7 +249,7 @@ class Match(Node):
         return f"{self.kind}({self.operand}, {text})"
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class Arithmetic(Node):
     """``left op right`` for + - * / // %; / is in floating point, // and % truncate, null for divisor 0."""
 
@@ -271,7 +271,7 @@ class Arithmetic(Node):
         return f" {self.op} ".join(sides)
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class Cast(Node):
     """``CAST(operand AS target)``; a value that does not fit is an error, or null when lenient (TRY_CAST)."""
 
@@ -291,7 +291,7 @@ class Cast(Node):
         return f"{'TRY_' if self.lenient else ''}CAST({self.operand} AS {render.type_name(self.target)})"
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class Function(Node):
     """A call of the pyarrow compute function ``name``; ``options`` are its serialized `FunctionOptions`."""
 

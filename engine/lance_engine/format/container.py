@@ -6,13 +6,13 @@ Bytes to frozen dataclasses; nothing here opens a file.
 from __future__ import annotations
 
 import struct
+from dataclasses import dataclass
 
 from google.protobuf import any_pb2
 
 from lance_engine import kernels
 from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
 from lance_engine.format.pb import file_v2_pb2
-from lance_engine.records import record
 
 MAGIC = b"LANC"
 FOOTER_SIZE = 40
@@ -25,7 +25,7 @@ _FOOTER = struct.Struct("<QQQIIHH4s")
 COLUMN_ENCODING = "lance.encodings.ColumnEncoding"
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class Footer:
     """The last 40 bytes of a file; positions are absolute."""
 
@@ -83,7 +83,7 @@ def direct_encoding(name: str, value: bytes) -> file_v2_pb2.Encoding:
     )
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class EncodedMessage:
     """A protobuf `Any`: the name of a message type, without what is before the slash, and its bytes."""
 
@@ -91,7 +91,7 @@ class EncodedMessage:
     value: bytes
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class PageMetadata:
     """One page: its rows, the (offset, length) of its buffers, and its encoding."""
 
@@ -101,7 +101,7 @@ class PageMetadata:
     priority: int
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class ColumnMetadata:
     """One column: its pages in row order and the buffers that belong to the column as a whole."""
 

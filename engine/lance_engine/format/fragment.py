@@ -6,7 +6,7 @@ of deleted rows.
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
@@ -15,7 +15,6 @@ from google.protobuf.message import DecodeError
 from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
 from lance_engine.format.pb import table_pb2
 from lance_engine.format.unknown import unknown_fields
-from lance_engine.records import record
 
 # A column that is no longer used by any field.
 TOMBSTONE = -2
@@ -27,7 +26,7 @@ SPILLED_CREATED_AT = -4
 SPILLED_LAST_UPDATED_AT = -5
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class DataFile:
     """One data file of a fragment.
 
@@ -59,7 +58,7 @@ class DeletionKind(IntEnum):
     BITMAP = 1
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class DeletionFile:
     """The deleted rows of a fragment: a newer file replaces the older one.
 
@@ -78,7 +77,7 @@ class DeletionFile:
         return f"{fragment_id}-{self.read_version}-{self.id}.{ending}"
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class Fragment:
     """Rows that share their data files.
 

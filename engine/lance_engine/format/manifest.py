@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -31,7 +31,6 @@ from lance_engine.format.pb import table_pb2
 from lance_engine.format.schema import bytes_metadata, schema_from_messages, schema_to_messages
 from lance_engine.format.unknown import unknown_fields
 from lance_engine.owned import OwnedValues
-from lance_engine.records import record
 from lance_engine.schema_tree import Schema
 
 __all__ = [
@@ -62,7 +61,7 @@ _FRAGMENTS = table_pb2.Manifest.DESCRIPTOR.fields_by_name["fragments"].number
 _CLUSTERING = table_pb2.Manifest.DESCRIPTOR.fields_by_name["clustering"].number
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class WriterVersion:
     """The program that wrote a manifest."""
 
@@ -72,7 +71,7 @@ class WriterVersion:
     build_metadata: str | None = None
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class BasePath:
     """An additional location for files: a dataset root with its usual folders, or the folder of the files."""
 
@@ -82,7 +81,7 @@ class BasePath:
     name: str | None = None
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class Manifest:
     """One version of a dataset.
 

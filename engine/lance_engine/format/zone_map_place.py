@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from lance_engine.errors import CorruptFileError
-from lance_engine.records import record
 
 ZONE_MAPS_KEY = "lance-sql:zone-maps"
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class ZoneMapPlace:
     """The positions of the zone maps of a file's columns."""
 

@@ -12,6 +12,7 @@ import contextlib
 import datetime
 import uuid
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
@@ -26,10 +27,9 @@ from lance_engine.io.store import (
     ranges_at_once,
     read_buffer,
 )
-from lance_engine.records import record
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class ManifestEntry:
     """The database record of a version.
 

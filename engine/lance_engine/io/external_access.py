@@ -10,13 +10,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from lance_engine.errors import CorruptFileError, ExternalAccessError
 from lance_engine.legible import without_secrets
-from lance_engine.records import record
 
 #: The storage option with the setting, so that it applies wherever a dataset is opened again.
 ALLOW_EXTERNAL: Final = "allow_external"
@@ -51,7 +50,7 @@ def without_external_access(options: Mapping[str, Any] | None) -> Mapping[str, A
     return {name: value for name, value in options.items() if name != ALLOW_EXTERNAL}
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class ExternalAccess:
     """The parsed setting. `prefixes` are locations whose contents may be accessed, with their own options."""
 

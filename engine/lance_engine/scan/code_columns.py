@@ -6,17 +6,16 @@ entry of a dictionary, not for each row.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-
-from lance_engine.records import record
 
 if TYPE_CHECKING:
     from lance_engine.scan.dictionary_codes import DictionaryCodes
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class CodeColumn:
     """A column of a scan that is called `name`: codes in `entries` of the strings of `source`."""
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lance_engine.errors import InvalidArgumentError
-from lance_engine.records import record
 
 if TYPE_CHECKING:
     from lance_engine.format.fragment import Fragment
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _ALIGNMENT = 8192
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class ScanSplit:
     """A contiguous range [start, stop) of physical rows of one fragment."""
 

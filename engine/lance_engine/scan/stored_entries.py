@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lance_engine import kernels
 from lance_engine.errors import ColumnNotFoundError, LanceError
 from lance_engine.owned import OwnedValues
-from lance_engine.records import record
 from lance_engine.scan.fragment import FragmentReader
 from lance_engine.scan.paths import field_path, is_read_alone, narrowed
 
@@ -23,7 +23,7 @@ _LEAST_ROWS_PER_ENTRY = 4
 MOST_PLAIN_BYTES = 1 << 20
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class StoredEntries:
     """The strings of a column in all fragments: how many distinct ones at most, and their bytes.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -13,7 +14,6 @@ from pyroaring import BitMap
 from lance_engine import kernels
 from lance_engine.expr.tree import Column, In, Node
 from lance_engine.index.vector.segment import VectorSegment
-from lance_engine.records import record
 from lance_engine.scan.pool import num_threads, ordered_map
 from lance_engine.scan.splits import ScanSplit
 from lance_engine.scan.system import ROW_ADDRESS
@@ -68,7 +68,7 @@ def search_index(
     return result
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class _Probes:
     """The search of `k` rows in the partitions of the segments of an index."""
 

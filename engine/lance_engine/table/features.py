@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from enum import Enum
 
 from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
 from lance_engine.format.fragment import Fragment
 from lance_engine.format.fragment_list import FragmentList
 from lance_engine.format.manifest import Manifest
-from lance_engine.records import record
 
 
 class Masks(Enum):
@@ -20,7 +20,7 @@ class Masks(Enum):
     WRITER = "in the writer mask only"
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class Feature:
     """One bit of the flag masks."""
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import dataclass
 from typing import Final
 
 from lance_engine.io.local import LocalStore
 from lance_engine.io.manifest_names import VERSIONS, NamingScheme
-from lance_engine.records import record
 from lance_engine.table.snapshot import Snapshot
 
 #: The times of files are only this exact: what changed later than that may change again, unnoticed.
@@ -21,7 +21,7 @@ _CLOCK_NS: Final = 5_000_000_000
 Identity = tuple[int, int, int, int, int]
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class SeenFolder:
     """The folder with the manifests of a dataset, before its newest version was looked up."""
 
@@ -50,7 +50,7 @@ class SeenFolder:
         return None
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class SeenVersion:
     """The newest version of a dataset when it was opened."""
 

@@ -6,6 +6,7 @@ import datetime
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
@@ -20,7 +21,6 @@ from lance_engine.io.manifest_names import (
     NamingScheme,
     parse_manifest_name,
 )
-from lance_engine.records import record
 from lance_engine.table.defaults import with_defaults
 from lance_engine.table.features import check_readable
 from lance_engine.table.not_found import dataset_not_found
@@ -88,7 +88,7 @@ _MANIFEST: Final = re.compile(r"[0-9]+\.manifest\Z")
 _LARGEST: Final = f"{MAX_VERSION}{ENDING}"
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class StoredVersion:
     """A manifest file, read: the manifest and the other two sections as bytes, None where absent."""
 
