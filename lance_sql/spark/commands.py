@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+import pyarrow as pa
 from lance_engine.errors import (
     DatasetExistsError,
     DatasetNotFoundError,
@@ -24,7 +25,7 @@ from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.catalog.metadata import metadata_table
 from lance_sql.spark.facts import KEY, with_facts
 from lance_sql.spark.job import check_stable_row_ids
-from lance_sql.spark.options import Options
+from lance_sql.spark.options import OURS, Options
 from lance_sql.spark.places import places
 from lance_sql.spark.procedures import call, table_name
 from lance_sql.spark.pushed import row_filter
@@ -86,7 +87,7 @@ def _load(options: Options, command: Mapping[str, Any]) -> StructType:
         at, part = places(options).find(namespace[:-1], namespace[-1]), command["table"]
     if at is None:
         return _answer(_MISSING)
-    texts = _texts(options, at, part=part, **chosen)
+    texts = _texts(options, at, **{OURS + "part": part}, **chosen)
     parsed = Options.parse(texts)
     read = dataclasses.replace(at, version=parsed.version, tag=parsed.tag, as_of=parsed.as_of, part=part)
     try:
@@ -94,13 +95,19 @@ def _load(options: Options, command: Mapping[str, Any]) -> StructType:
     except DatasetNotFoundError:
         return _answer(_MISSING)
     if part is not None:
-        return _answer({"options": texts}, spark_schema(metadata_table(dataset, part).schema))
+        return _answer({"options": texts}, spark_schema(_plain_numbers(metadata_table(dataset, part).schema)))
     properties = {**dataset.snapshot.manifest.config, "provider": FORMAT, "location": dataset.uri}
     comment = (dataset.storage_schema.metadata or {}).get(COMMENT.encode())
     if comment is not None:
         properties[COMMENT] = comment.decode("utf-8", "replace")
     answer = {"options": texts, "properties": properties}
     return _answer(answer, with_facts(schema_of(read, dataset), dataset))
+
+
+def _plain_numbers(schema: pa.Schema) -> pa.Schema:
+    """Versions and counts as bigint: they fit, and Spark has no unsigned numbers but decimals."""
+    fields = [f.with_type(pa.int64()) if pa.types.is_uint64(f.type) else f for f in schema]
+    return pa.schema(fields)
 
 
 def _texts(options: Options, at: Options, **more: object) -> dict[str, str]:

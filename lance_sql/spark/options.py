@@ -21,8 +21,10 @@ _LIMITS = WriteOptions()
 # Bytes of data files per task: the same as Spark uses for Parquet.
 PARTITION_BYTES = 128 << 20
 COMPRESSIONS = (*GENERAL_SCHEMES, "fsst", "none")
+#: Before the names of options that only the planner sets, as in PythonSource.java.
+OURS: Final = "planner."
 #: The option with the names of the options that were given for this read or write, as in PythonSource.java.
-GIVEN: Final = "given"
+GIVEN: Final = f"{OURS}given"
 _VERSIONS: Final = ("version", "tag", "as_of")
 
 
@@ -100,17 +102,19 @@ class Options:
         for key, text in texts.items():
             if key == GIVEN:
                 continue
-            name = _NAMES.get(_plain(key))
+            name = _name(key, text)
             if name is None:
                 _refuse_unknown(key, use)
             option = _OPTIONS[name]
             if use is not None and (strict is None or _plain(key) in strict):
                 _check_use(key, option, use)
             try:
-                parsed[name] = option.parse(text)
+                value = option.parse(text)
             except ValueError as error:
                 shown = "the given value" if name == "storage_options" else repr(text)
                 raise InvalidOptionError(f"Option '{key}' cannot be {shown}: {error}") from error
+            if parsed.setdefault(name, value) != value:
+                raise InvalidOptionError(f"The option '{name}' is given twice, as '{key}' too: leave one out")
         if not parsed.get("path"):
             raise InvalidOptionError("No path: use .load(path), .save(path) or the option 'path'")
         chosen = [name for name in _VERSIONS if parsed.get(name) is not None]
@@ -127,7 +131,9 @@ class Options:
     def is_name(name: str) -> bool:
         """Whether this is an option of reads or writes, of ours or of lance-spark."""
         plain = _plain(name)
-        return plain in _OF_LANCE_SPARK or (plain in _NAMES and bool(_OPTIONS[_NAMES[plain]].uses))
+        return plain in (*_OF_LANCE_SPARK, _VERSION_AS_OF) or (
+            plain in _NAMES and bool(_OPTIONS[_NAMES[plain]].uses)
+        )
 
     def open(self) -> DatasetVersion:
         """The version of the dataset selected by the options."""
@@ -176,6 +182,11 @@ def _refuse_unknown(name: str, use: Use | None) -> NoReturn:
         raise InvalidOptionError(
             f"The option '{name}' of lance-spark is not supported: {_OF_LANCE_SPARK[plain]}"
         )
+    if plain.startswith("storage."):
+        raise InvalidOptionError(
+            f"Lance has no option '{name}'; give the options of the object store as a JSON object in "
+            "'storage_options'"
+        )
     known = [other for other, option in _OPTIONS.items() if (option.uses & use if use else option.uses)]
     near = nearest_name(name.lower(), known)
     hint = f"did you mean '{near}'?" if near else f"known are: {', '.join(known)}"
@@ -189,6 +200,14 @@ def _check_use(name: str, option: _Option, use: Use) -> None:
         raise InvalidOptionError(
             f"The option '{name}' is for {uses}, not for {_USES[use]}: it would have no effect. Leave it out"
         )
+
+
+def _name(key: str, text: str) -> str | None:
+    """Our name of an option; None if it is unknown."""
+    plain = _plain(key)
+    if plain == _VERSION_AS_OF:
+        return "version" if text.isdecimal() else "tag"
+    return _NAMES.get(plain)
 
 
 def _plain(name: str) -> str:
@@ -260,8 +279,14 @@ _ALIASES: Final[Mapping[str, str]] = {
     "enablestablerowids": "stable_row_ids",
     "fileformatversion": "data_storage_version",
     "streamingqueryid": "stream_id",
+    "timestampasof": "as_of",
 }
-_NAMES: Final[Mapping[str, str]] = {**{_plain(name): name for name in _OPTIONS}, **_ALIASES}
+#: Spark's name for a version by number or tag.
+_VERSION_AS_OF: Final = "versionasof"
+_NAMES: Final[Mapping[str, str]] = {
+    **{_plain(name if option.uses else OURS + name): name for name, option in _OPTIONS.items()},
+    **_ALIASES,
+}
 #: Options of lance-spark without a counterpart, and what to do instead.
 _OF_LANCE_SPARK: Final[Mapping[str, str]] = {
     "writemode": 'use df.write.mode("append") or mode("overwrite")',
@@ -273,5 +298,8 @@ _OF_LANCE_SPARK: Final[Mapping[str, str]] = {
     "metadatacachesize": "workers keep the metadata of the last versions. Leave it out",
     "pushdownfilters": "filters are pushed down wherever the result stays the same. Leave it out",
     "topnpushdown": "Spark sorts. Leave it out",
+    "singlelevelns": "tables may be beside namespaces, as in lake.t. Leave it out",
+    "parent": "name the folder of that namespace as the directory of the catalog",
+    "parentdelimiter": "name the folder of that namespace as the directory of the catalog",
     "lance.streaming.dedupe.lookback.versions": "all versions are searched for a batch. Leave it out",
 }

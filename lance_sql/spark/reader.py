@@ -25,7 +25,7 @@ from pyspark.sql.types import StructType
 from lance_sql.catalog.metadata import metadata_table
 from lance_sql.spark.kept import open_kept
 from lance_sql.spark.log import logger
-from lance_sql.spark.options import Options
+from lance_sql.spark.options import OURS, Options
 from lance_sql.spark.packed import gathered, pack
 from lance_sql.spark.partitions import plan_splits, share_of_rows
 from lance_sql.spark.pushed import row_filter
@@ -110,10 +110,10 @@ class LanceReader(SentToWorkers, DataSourceReader):
 
     def _share(self, told: Mapping[str, Any]) -> Iterator[pa.RecordBatch]:
         query = told["query"]
-        limit = query.get("limit")
+        limit = query.get(OURS + "limit")
         options = dataclasses.replace(
             self._options,
-            pushed_filters=query.get("pushed_filters"),
+            pushed_filters=query.get(OURS + "pushed_filters"),
             limit=None if limit is None else int(limit),
         )
         dataset = open_kept(options)

@@ -30,10 +30,12 @@ def ask(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ask]:
         service = {"impl": "rest", "uri": endpoint, "bearer_token": "secret"}
         options = {"path": str(tmp_path)}
         if request.param == "service":
-            options = {"path": endpoint, "namespace": json.dumps(service)}
+            options = {"path": endpoint, "planner.namespace": json.dumps(service)}
 
         def answer(do: str, **more: Any) -> dict[str, Any]:
-            schema = run(Options.parse({**options, "catalog_command": json.dumps({"do": do, **more})}))
+            schema = run(
+                Options.parse({**options, "planner.catalog_command": json.dumps({"do": do, **more})})
+            )
             return json.loads(schema.fields[0].metadata[KEY])
 
         yield answer
@@ -69,7 +71,7 @@ def test_tables(ask: Ask, namespace: list[str]) -> None:
     lance_sql.write(pa.table({"id": [1, 2]}), path, mode="append")
     assert ask("load", **here)["rows"] == 2
     assert ask("load", **here, version="1")["options"] == {"path": path, "version": "1"}
-    assert ask("load", namespace=[*namespace, "t"], table="versions")["options"]["part"] == "versions"
+    assert ask("load", namespace=[*namespace, "t"], table="versions")["options"]["planner.part"] == "versions"
     assert ask("alter", **here, changes=[{"do": "property", "key": "team", "value": None}]) == {}
     assert ask("load", **here)["properties"] == known
     assert ask("delete", path=path, filters="[]", storage_options=None) == {}
@@ -82,7 +84,11 @@ def test_tables(ask: Ask, namespace: list[str]) -> None:
 def test_services_do_not_rename(tmp_path: Path) -> None:
     command = {"do": "rename", "namespace": [], "table": "t", "to": {"namespace": ["ns"], "table": "u"}}
     service = {"impl": "rest", "uri": "http://127.0.0.1:1"}
-    texts = {"path": "x", "namespace": json.dumps(service), "catalog_command": json.dumps(command)}
+    texts = {
+        "path": "x",
+        "planner.namespace": json.dumps(service),
+        "planner.catalog_command": json.dumps(command),
+    }
     with pytest.raises(UnsupportedFeatureError, match="cannot be renamed"):
         run(Options.parse(texts))
 
@@ -91,6 +97,10 @@ def test_a_server_that_refuses_says_so(tmp_path: Path) -> None:
     with namespace_server(tmp_path) as (endpoint, _):
         service = {"impl": "rest", "uri": endpoint}
         command = {"do": "load", "namespace": [], "table": "t"}
-        texts = {"path": "x", "namespace": json.dumps(service), "catalog_command": json.dumps(command)}
+        texts = {
+            "path": "x",
+            "planner.namespace": json.dumps(service),
+            "planner.catalog_command": json.dumps(command),
+        }
         with pytest.raises(LanceError, match=r"The namespace refused a request: .*who are you"):
             run(Options.parse(texts))

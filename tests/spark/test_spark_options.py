@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lance_sql.spark.options import InvalidOptionError, Options, Use
+from lance_sql.spark.options import GIVEN, InvalidOptionError, Options, Use
 
 
 def test_options_are_parsed_whatever_their_case() -> None:
@@ -75,16 +75,16 @@ def test_options_without_effect_are_refused(use: Use, texts: dict[str, str], mes
 def test_options_of_tables_and_catalogs_are_for_every_use(use: Use) -> None:
     """Only what was given for this read or write is checked; the planner says what that is."""
     texts = {"path": "p", "batch_size": "5", "profile": "size", "start_version": "1", "stream_id": "s"}
-    Options.parse({**texts, "given": "path"}, use)
+    Options.parse({**texts, GIVEN: "path"}, use)
     with pytest.raises(InvalidOptionError, match="no effect"):
-        Options.parse({**texts, "given": "batchsize,profile"}, use)
+        Options.parse({**texts, GIVEN: "batchsize,profile"}, use)
 
 
 @pytest.mark.parametrize("name", ["version", "tag", "as_of", "columns", "filter", "row_id"])
 def test_parts_of_a_table_are_not_written_to(name: str) -> None:
     value = {"version": "1", "as_of": "2026-01-01", "row_id": "true"}.get(name, "a")
     with pytest.raises(InvalidOptionError, match=f"'{name}' is for reading"):
-        Options.parse({"path": "p", name: value, "given": "path"}, Use.WRITE)
+        Options.parse({"path": "p", name: value, GIVEN: "path"}, Use.WRITE)
 
 
 def test_options_of_lance_spark_have_our_meaning() -> None:

@@ -71,7 +71,7 @@ final class CatalogCalls {
   }
 
   private StructType schema(ObjectNode command) {
-    return PythonSource.schema(PythonSource.with(options, Map.of("catalog_command", command.toString())));
+    return PythonSource.schema(PythonSource.with(options, Map.of(PythonSource.OURS + "catalog_command", command.toString())));
   }
 
   static JsonNode answer(StructType schema) {

@@ -16,6 +16,7 @@ package lancesql.spark;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.HashMap;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
@@ -25,40 +26,54 @@ final class CatalogPlace {
   /** Catalog options that apply to its tables; the others are properties of the service. */
   private static final Set<String> OF_TABLES = Set.of("storage_options", "storageoptions", "allow_external", "allowexternal");
 
+  /** What {@code impl = dir} names its directory by. */
+  private static final Set<String> OF_DIRECTORY = Set.of("impl", "root", "path");
+
+  /** Before the names of single options for the object store, as services of namespaces name them. */
+  private static final String STORAGE = "storage.";
+
   private CatalogPlace() {}
 
-  /** The settings of the catalog, as options of the Python data source. */
+  /** The settings of the catalog, as options of the Python data source, which obeys or refuses each. */
   static CaseInsensitiveStringMap options(String catalog, CaseInsensitiveStringMap given) {
     String impl = given.get("impl");
-    String prefix = "spark.sql.catalog." + catalog;
-    if (impl == null) {
-      if (!given.containsKey("path")) {
-        throw new IllegalArgumentException("The catalog has no directory: set " + prefix + ".path");
-      }
-      return given;
-    }
+    boolean service = impl != null && !impl.equals("dir");
     Map<String, String> kept = new HashMap<>();
-    ObjectNode service = JsonNodeFactory.instance.objectNode();
+    ObjectNode properties = JsonNodeFactory.instance.objectNode();
+    ObjectNode storage = JsonNodeFactory.instance.objectNode();
     given
         .asCaseSensitiveMap()
         .forEach(
             (name, value) -> {
-              if (OF_TABLES.contains(name.toLowerCase(java.util.Locale.ROOT))) {
-                kept.put(name, value);
+              String lower = name.toLowerCase(Locale.ROOT);
+              if (lower.startsWith(STORAGE)) {
+                storage.put(name.substring(STORAGE.length()), value);
+              } else if (service && !OF_TABLES.contains(lower)) {
+                properties.put(lower.equals("impl") ? lower : name, value);
               } else {
-                service.put(name, value);
+                kept.put(name, value);
               }
             });
-    if (impl.equals("dir")) {
-      String root = given.containsKey("root") ? given.get("root") : given.get("path");
-      if (root == null) {
-        throw new IllegalArgumentException("The catalog has no directory: set " + prefix + ".root");
+    if (!storage.isEmpty()) {
+      if (PythonSource.anyOf(given, Set.of("storageoptions"))) {
+        throw new IllegalArgumentException(
+            "The settings storage_options and storage.NAME of the catalog " + catalog + " cannot be combined: write all"
+                + " of them in one form");
       }
-      kept.put("path", root);
+      kept.put("storage_options", storage.toString());
+    }
+    if (service) {
+      kept.put("path", given.getOrDefault("uri", given.getOrDefault("endpoint", impl)));
+      kept.put(PythonSource.OURS + "namespace", properties.toString());
       return new CaseInsensitiveStringMap(kept);
     }
-    kept.put("path", given.getOrDefault("uri", given.getOrDefault("endpoint", impl)));
-    kept.put("namespace", service.toString());
+    String path = impl != null && given.containsKey("root") ? given.get("root") : given.get("path");
+    if (path == null) {
+      String setting = "spark.sql.catalog." + catalog + (impl == null ? ".path" : ".root");
+      throw new IllegalArgumentException("The catalog has no directory: set " + setting);
+    }
+    kept.keySet().removeIf(name -> impl != null && OF_DIRECTORY.contains(name.toLowerCase(Locale.ROOT)));
+    kept.put("path", path);
     return new CaseInsensitiveStringMap(kept);
   }
 }

@@ -63,7 +63,7 @@ final class LanceScan implements Scan, SupportsReportStatistics {
     this.reader =
         packed
             ? PythonSource.scan(
-                PackedBatch.PACKED, PythonSource.with(options, Map.of("packed", required.json())))
+                PackedBatch.PACKED, PythonSource.with(options, Map.of(PythonSource.OURS + "packed", required.json())))
             : PythonSource.scan(required, options);
     this.pushed = List.copyOf(pushed);
     this.limit = limit;

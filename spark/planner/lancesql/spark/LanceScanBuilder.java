@@ -111,7 +111,7 @@ final class LanceScanBuilder
   private CaseInsensitiveStringMap pinned() {
     Map<String, String> more = new HashMap<>();
     if (facts.version() >= 0) {
-      Stream.of("tag", "as_of").forEach(name -> more.put(name, null));
+      Stream.of("tag", "as_of", "versionAsOf", "timestampAsOf").forEach(name -> more.put(name, null));
       more.put("version", Long.toString(facts.version()));
     }
     return PythonSource.with(options, more);
@@ -124,13 +124,13 @@ final class LanceScanBuilder
     }
     int parallelism = SparkContext.getOrCreate().defaultParallelism();
     CaseInsensitiveStringMap all =
-        PythonSource.with(pinned(), Map.of("parallelism", Integer.toString(parallelism)));
+        PythonSource.with(pinned(), Map.of(PythonSource.OURS + "parallelism", Integer.toString(parallelism)));
     Map<String, String> query = new HashMap<>();
     if (!pushed.isEmpty()) {
-      query.put("pushed_filters", PushedFilter.text(pushed));
+      query.put(PythonSource.OURS + "pushed_filters", PushedFilter.text(pushed));
     }
     if (limit >= 0) {
-      query.put("limit", Integer.toString(limit));
+      query.put(PythonSource.OURS + "limit", Integer.toString(limit));
     }
     int tasks = SharedReads.tasks(facts, options, parallelism, testedWidth());
     return new LanceScan(

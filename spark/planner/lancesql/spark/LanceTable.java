@@ -73,7 +73,7 @@ class LanceTable extends PythonTable implements SupportsMetadataColumns {
     if (rows.isEmpty() || !PackedColumn.holds(rows) || info.options().containsKey(RowChanges.VERSION)) {
       return builder;
     }
-    CaseInsensitiveStringMap packed = PythonSource.with(info.options(), Map.of("packed", rows.json()));
+    CaseInsensitiveStringMap packed = PythonSource.with(info.options(), Map.of(PythonSource.OURS + "packed", rows.json()));
     WriteBuilder python = super.newWriteBuilder(PythonSource.info(info, packed, PackedBatch.PACKED));
     return new PackedWrite.Builder(python, builder, rows);
   }

@@ -37,6 +37,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 final class PythonSource {
   /** The name of the Python class; {@code lance} itself is {@link LanceProvider}. */
   static final String NAME = "lance_python";
+  /** Before the names of options that only the planner sets, as in options.py: users cannot set them by mistake. */
+  static final String OURS = "planner.";
 
   private PythonSource() {}
 
@@ -99,7 +101,7 @@ final class PythonSource {
 
   /** Options with the names of those that the user gave for this read or write, which Python checks. */
   static Map<String, String> given(CaseInsensitiveStringMap options) {
-    return options.isEmpty() ? Map.of("given", "path") : Map.of("given", String.join(",", options.keySet()));
+    return Map.of(OURS + "given", options.isEmpty() ? "path" : String.join(",", options.keySet()));
   }
 
   /** Whether one of these options is given; names are plain. */

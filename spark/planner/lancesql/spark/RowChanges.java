@@ -49,7 +49,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  */
 final class RowChanges implements SupportsDelta {
   /** The option with the version whose rows are changed. */
-  static final String VERSION = "changed_version";
+  static final String VERSION = PythonSource.OURS + "changed_version";
 
   private static final String ADDRESS = "_rowaddr";
 

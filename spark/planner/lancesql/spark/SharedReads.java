@@ -97,7 +97,7 @@ final class SharedReads {
     String logs = SQLConf.get().getConfString("spark.sql.pyspark.worker.logging.enabled", "false");
     List<Object> wanted = List.of(options, logs);
     if (!wanted.equals(readFor)) {
-      CaseInsensitiveStringMap packed = PythonSource.with(options, Map.of("packed", required.json()));
+      CaseInsensitiveStringMap packed = PythonSource.with(options, Map.of(PythonSource.OURS + "packed", required.json()));
       readers = PythonSource.scan(PackedBatch.PACKED, packed).toBatch().createReaderFactory();
       readFor = wanted;
     }
