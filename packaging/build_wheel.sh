@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK=1
 for python in "${pythons[@]}"; do
   "$python" --version
   here=$(mktemp --directory --tmpdir="$work")
-  # The planner for Spark is compiled if PySpark and a JDK are installed.
+  # The planner for Spark is compiled if a JDK is installed.
   "$python" -m venv "$here/venv"
   "$here/venv/bin/pip" install --quiet --requirement /dev/stdin <<<"$requirements
 cmake

@@ -1,10 +1,13 @@
-# The planner for Spark: a jar of a few classes, compiled against the jars of an installed PySpark. Where a JDK from
-# 17 on or PySpark is missing the package is built without it, and Spark then plans Python data sources as it does any other.
+# The planner for Spark: a jar of a few classes, compiled by a JDK from 17 on against the jars of an installed PySpark, or
+# against the same of Maven Central. Where that is not possible the package is built without it, and Spark then plans as for
+# any other Python data source, which the package says when Spark uses it; with LANCE_SPARK_PLANNER=ON the build fails instead.
+option(LANCE_SPARK_PLANNER "Fail where the planner for Spark cannot be built" OFF)
 find_program(JAVAC javac)
 find_program(JAR jar)
-execute_process(COMMAND "${Python_EXECUTABLE}" -c "import pyspark, os; print(os.path.dirname(pyspark.__file__))"
+find_program(MAVEN NAMES mvn mvn.cmd)
+execute_process(COMMAND "${Python_EXECUTABLE}" -c "import pyspark, os; print(os.path.join(os.path.dirname(pyspark.__file__), 'jars'))"
                 OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET
-                OUTPUT_VARIABLE PYSPARK_FOLDER)
+                OUTPUT_VARIABLE SPARK_JARS)
 set(JAVAC_MAJOR 0)
 if(JAVAC)
   execute_process(COMMAND "${JAVAC}" -version OUTPUT_VARIABLE JAVAC_SAYS ERROR_VARIABLE JAVAC_SAYS)
@@ -12,7 +15,27 @@ if(JAVAC)
     set(JAVAC_MAJOR ${CMAKE_MATCH_1})
   endif()
 endif()
-if(JAVAC_MAJOR GREATER_EQUAL 17 AND JAR AND PYSPARK_FOLDER)
+set(PLANNER_LACKS "")
+if(JAVAC_MAJOR LESS 17 OR NOT JAR)
+  set(PLANNER_LACKS "no JDK 17 or newer was found")
+elseif(NOT IS_DIRECTORY "${SPARK_JARS}") # pyspark-client has none
+  set(SPARK_JARS ${CMAKE_CURRENT_BINARY_DIR}/spark-jars)
+  if(NOT MAVEN)
+    set(PLANNER_LACKS "neither PySpark nor Maven was found")
+  elseif(NOT EXISTS ${SPARK_JARS})
+    message(STATUS "fetching the jars that the planner for Spark is compiled against")
+    execute_process(COMMAND "${MAVEN}" --quiet --batch-mode --file ${CMAKE_CURRENT_LIST_DIR}/pom.xml dependency:copy-dependencies
+                            -DoutputDirectory=${SPARK_JARS}.unfinished
+                    RESULT_VARIABLE MAVEN_FAILED OUTPUT_VARIABLE MAVEN_SAYS ERROR_VARIABLE MAVEN_SAYS)
+    if(MAVEN_FAILED)
+      message(STATUS "${MAVEN_SAYS}")
+      set(PLANNER_LACKS "Maven could not fetch the jars of Spark, and PySpark is not installed")
+    else()
+      file(RENAME ${SPARK_JARS}.unfinished ${SPARK_JARS})
+    endif()
+  endif()
+endif()
+if(NOT PLANNER_LACKS)
   set(PLANNER_SOURCES ${CMAKE_CURRENT_LIST_DIR}/planner)
   set(PLANNER_JAR ${CMAKE_CURRENT_BINARY_DIR}/lance-sql-spark.jar)
   file(GLOB_RECURSE PLANNER_JAVA CONFIGURE_DEPENDS ${PLANNER_SOURCES}/*.java)
@@ -21,7 +44,7 @@ if(JAVAC_MAJOR GREATER_EQUAL 17 AND JAR AND PYSPARK_FOLDER)
     OUTPUT ${PLANNER_JAR}
     COMMAND ${CMAKE_COMMAND} -E rm -rf planner-classes
     COMMAND ${JAVAC} --release 17 -Xlint:all,-path,-classfile,-processing,-serial -proc:none
-            -cp "${PYSPARK_FOLDER}/jars/*" -d planner-classes ${PLANNER_JAVA}
+            -cp "${SPARK_JARS}/*" -d planner-classes ${PLANNER_JAVA}
     COMMAND ${CMAKE_COMMAND} -E copy_directory ${PLANNER_SOURCES}/META-INF planner-classes/META-INF
     COMMAND ${JAR} --create --no-manifest --date=2020-01-01T00:00:00Z --file ${PLANNER_JAR}
             -C planner-classes META-INF -C planner-classes lancesql
@@ -29,6 +52,8 @@ if(JAVAC_MAJOR GREATER_EQUAL 17 AND JAR AND PYSPARK_FOLDER)
     VERBATIM)
   add_custom_target(spark_planner ALL DEPENDS ${PLANNER_JAR})
   install(FILES ${PLANNER_JAR} DESTINATION lance_sql/spark)
+elseif(LANCE_SPARK_PLANNER)
+  message(FATAL_ERROR "The planner for Spark cannot be built: ${PLANNER_LACKS}")
 else()
-  message(STATUS "no JDK 17 or no PySpark: built without the planner for Spark")
+  message(WARNING "Built without the planner for Spark: ${PLANNER_LACKS}")
 endif()

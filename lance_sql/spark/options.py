@@ -298,7 +298,7 @@ _OF_LANCE_SPARK: Final[Mapping[str, str]] = {
     "metadatacachesize": "workers keep the metadata of the last versions. Leave it out",
     "pushdownfilters": "filters are pushed down wherever the result stays the same. Leave it out",
     "topnpushdown": "Spark sorts. Leave it out",
-    "singlelevelns": "tables may be beside namespaces, as in lake.t. Leave it out",
+    "singlelevelns": "tables may be next to namespaces, as in lake.t. Leave it out",
     "parent": "name the folder of that namespace as the directory of the catalog",
     "parentdelimiter": "name the folder of that namespace as the directory of the catalog",
     "lance.streaming.dedupe.lookback.versions": "all versions are searched for a batch. Leave it out",

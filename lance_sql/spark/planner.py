@@ -12,7 +12,7 @@ _NAME = "lance-sql-spark.jar"
 
 
 def planner_jar() -> Path | None:
-    """The jar that was built with this package; None if the build had no JDK or no PySpark.
+    """The jar that was built with this package; None if the build found no JDK, or no jars of Spark.
 
     Add it to the class path of a cluster with ``spark.jars``; `local_session` does so automatically.
     """
@@ -30,7 +30,8 @@ def tell_without_planner() -> None:
     _told = True
     jar = planner_jar()
     remedy = (
-        "this installation has no jar: install a wheel of lance-sql, or build it with a JDK and PySpark"
+        "this installation has no jar: install a wheel of lance-sql, or build it where there are a JDK 17 or "
+        "newer and Maven or PySpark"
         if jar is None
         else f"start the session with spark.jars={jar} (lance_sql.spark.local_session does)"
     )
