@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import threading
 import uuid
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
@@ -107,20 +108,28 @@ class ObjectStore(NamedTuple):
 def object_store_endpoint() -> Iterator[str]:
     """An emulator of S3 and DynamoDB on an unused port of the loopback interface."""
     from moto.dynamodb.responses import DynamoHandler
+    from moto.s3.responses import S3Response
     from moto.server import ThreadedMotoServer
 
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    # The emulator tests the condition of a put and then stores the item: two threads may both pass the test.
-    # DynamoDB does both at once.
-    one_at_a_time, handle = threading.Lock(), DynamoHandler.call_action
+    # The emulator tests the condition of a put and then stores the item or object: two threads may both pass
+    # the test. DynamoDB and S3 do both at once.
+    one_at_a_time = threading.Lock()
 
-    def handle_alone(self: DynamoHandler) -> Any:
-        with one_at_a_time:
-            return handle(self)
+    def alone(handle: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(handle)
+        def handle_alone(*arguments: Any, **options: Any) -> Any:
+            with one_at_a_time:
+                return handle(*arguments, **options)
 
+        return handle_alone
+
+    conditional = [(DynamoHandler, "call_action"), (S3Response, "_key_response_put")]
+    conditional.append((S3Response, "_key_response_post"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(DynamoHandler, "call_action", handle_alone)
+        for handler, name in conditional:
+            patch.setattr(handler, name, alone(getattr(handler, name)))
         server.start()
         host, port = server.get_host_and_port()
         yield f"http://{host}:{port}"
