@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import dataclasses
+import io
 import os
 import re
 import subprocess
@@ -14,6 +16,8 @@ from pathlib import Path
 FENCE = re.compile(r"^```(\w*)\s*$")
 NOT_RUN = re.compile(r"^<!-- not run: (\S.*) -->$")
 NEEDS = re.compile(r"^<!-- needs: (\w+) -->$")
+#: The block shows what the block before it prints.
+OUTPUT = "<!-- output -->"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,6 +30,7 @@ class Block:
     code: str
     not_run: str | None
     needs: str | None
+    is_output: bool = False
 
     @property
     def place(self) -> str:
@@ -42,7 +47,13 @@ def code_blocks(page: Path) -> Iterator[Block]:
         elif language is not None and line == "```":
             not_run, needs = NOT_RUN.match(before), NEEDS.match(before)
             yield Block(
-                page, start, language, "\n".join(code), not_run and not_run.group(1), needs and needs.group(1)
+                page,
+                start,
+                language,
+                "\n".join(code),
+                not_run and not_run.group(1),
+                needs and needs.group(1),
+                before == OUTPUT,
             )
             language, before = None, ""
         elif language is not None:
@@ -53,17 +64,21 @@ def code_blocks(page: Path) -> Iterator[Block]:
         raise AssertionError(f"{page}: the code block opened before line {start} is never closed")
 
 
-def run_python(block: Block, namespace: dict[str, object]) -> None:
-    """Execute in `namespace`, which the blocks of one page share; tracebacks show the page's line numbers.
+def run_python(block: Block, namespace: dict[str, object]) -> str:
+    """Execute in `namespace`, which the blocks of one page share, and return what it prints.
+
+    Tracebacks show the page's line numbers.
 
     Every bare expression is shown as a notebook would: a query result only runs when somebody looks at it.
     """
     page = str(block.page)
-    for statement in ast.parse("\n" * (block.line - 1) + block.code, page).body:
-        if isinstance(statement, ast.Expr):
-            repr(eval(compile(ast.Expression(statement.value), page, "eval"), namespace))
-        else:
-            exec(compile(ast.Module([statement], []), page, "exec"), namespace)
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        for statement in ast.parse("\n" * (block.line - 1) + block.code, page).body:
+            if isinstance(statement, ast.Expr):
+                repr(eval(compile(ast.Expression(statement.value), page, "eval"), namespace))
+            else:
+                exec(compile(ast.Module([statement], []), page, "exec"), namespace)
+    return printed.getvalue()
 
 
 def run_sql(block: Block) -> None:
@@ -74,11 +89,18 @@ def run_sql(block: Block) -> None:
         repr(lance_sql.sql(statement))
 
 
-def run_bash(block: Block) -> None:
-    """In the current directory, with this environment's commands first on PATH."""
+def run_bash(block: Block) -> str:
+    """What it prints, in the current directory, with this environment's commands first on PATH."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     command = ["bash", "-euo", "pipefail", "-c", block.code]
     done = subprocess.run(
         command, env={**os.environ, "PATH": path}, capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 0, f"{block.place}: exit code {done.returncode}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def check_output(block: Block, printed: str) -> None:
+    """AssertionError if a page shows another output than its code prints."""
+    lines = "\n".join(line.rstrip() for line in printed.strip("\n").splitlines())
+    assert lines == block.code.strip("\n"), f"{block.place}: the code above prints\n{lines}"

@@ -6,7 +6,7 @@ import importlib.util
 from pathlib import Path
 
 import pytest
-from documentation import Block, code_blocks, run_bash, run_python, run_sql
+from documentation import Block, check_output, code_blocks, run_bash, run_python, run_sql
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -32,23 +32,28 @@ def test_every_block_runs(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, object] = {"__name__": "__main__"}
+    printed = ""
     for block in code_blocks(page):
+        if block.is_output:
+            check_output(block, printed)
         if block.language in NOT_CODE or block.not_run:
             continue
         if block.needs:
             request.getfixturevalue(block.needs)
-        run(block, namespace)
+        printed = run(block, namespace)
 
 
-def run(block: Block, namespace: dict[str, object]) -> None:
+def run(block: Block, namespace: dict[str, object]) -> str:
+    """Run a block, and return what it prints."""
+    printed = ""
     try:
         match block.language:
             case "python":
-                run_python(block, namespace)
+                printed = run_python(block, namespace)
             case "sql":
                 run_sql(block)
             case "bash":
-                run_bash(block)
+                printed = run_bash(block)
             case other:
                 pytest.fail(
                     f"{block.place}: a block in {other or 'no language'!r} can be neither run nor ignored"
@@ -56,6 +61,7 @@ def run(block: Block, namespace: dict[str, object]) -> None:
     except Exception as error:
         error.add_note(f"in the code block at {block.place}")
         raise
+    return printed
 
 
 def test_a_block_is_found_with_its_marks(tmp_path: Path) -> None:
@@ -75,6 +81,15 @@ def test_a_failing_block_fails_and_is_named(tmp_path: Path) -> None:
     with pytest.raises(AssertionError) as caught:
         run(block, {})
     assert "page.md:2" in caught.value.__notes__[0]
+
+
+def test_a_wrong_output_fails(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("```python\nprint(1)\n```\n\n<!-- output -->\n```text\n2\n```\n")
+    code, shown = code_blocks(page)
+    assert (code.is_output, shown.is_output) == (False, True)
+    with pytest.raises(AssertionError, match=r"page.md:7: the code above prints\n1"):
+        check_output(shown, run(code, {}))
 
 
 def test_a_block_in_an_unknown_language_fails(tmp_path: Path) -> None:

@@ -28,6 +28,9 @@ def test_the_site_is_built(tmp_path: Path) -> None:
     assert pages == {page.stem for page in (ROOT / "docs").glob("*.md")} | {"api"}
     assert 'id="Dataset.scan"' in (tmp_path / "api.html").read_text()
     assert "<svg" in (tmp_path / "benchmarks.html").read_text()
+    searched = (tmp_path / "search" / "search_index.json").read_text().lower()
+    for word in ("lancedb", "jupyter", "sqlalchemy", "image", "delta", "dataset.scan"):
+        assert word in searched, word
 
 
 def test_plots_show_every_figure() -> None:
