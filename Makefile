@@ -23,6 +23,7 @@ KERNELS := $(shell find engine/kernels -name '*.cpp' -o -name '*.hpp')
 # containers, every process would compile it anew.
 COMPILE := $(BIN)/python -m compileall -q engine/lance_engine lance_sql demo
 
+unexport PYTHONDONTWRITEBYTECODE
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 # --- set-up ---------------------------------------------------------------------------------------------------------
@@ -36,22 +37,32 @@ $(STAMPS)/venv:
 	@touch $@
 
 # The build runs in .venv itself, not in pip's throw-away environment, so that a later build is incremental.
-# The planner for Spark is compiled against PySpark's jars.
+REQUIREMENTS := $(BIN)/python packaging/requirements.py
+BUILD := $(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+
 $(STAMPS)/build-requirements: pyproject.toml | $(STAMPS)/venv
 	@echo "installing the build tools"
-	@$(BIN)/python -c 'import tomllib; project = tomllib.load(open("pyproject.toml", "rb")); print(*project["build-system"]["requires"], "cmake", *project["project"]["optional-dependencies"]["spark"], sep="\n")' \
-	  | $(BIN)/pip install --quiet --requirement /dev/stdin
+	@$(REQUIREMENTS) | $(BIN)/pip install --quiet --requirement /dev/stdin
 	@touch $@
+
+# The kernels compile while pip downloads and installs the rest. The planner for Spark is compiled against PySpark's
+# jars: a first build has none of them, so the second one adds the planner.
+define install
+$(REQUIREMENTS) $(1) | $(BIN)/pip install --quiet $(2) --requirement /dev/stdin & packages=$$!; \
+  planner=$$($(BIN)/python -c 'import importlib.util as util; print("pyspark" if util.find_spec("pyspark") else "")'); \
+  code=0; $(BUILD) || code=$$?; wait $$packages && test $$code = 0 && { test "$$planner" || $(BUILD); }
+endef
 
 $(STAMPS)/demo: $(BUILD_INPUTS) | $(STAMPS)/build-requirements
 	@echo "building lance-sql and installing what the demo needs (a few minutes the first time)"
-	@$(BIN)/pip install --quiet --no-build-isolation --editable '.[spark,demo,shell]'
+	@$(call install,spark demo shell)
 	@$(COMPILE)
 	@touch $@
 
+# Most modules of these packages are never imported, so Python compiles those that are.
 $(STAMPS)/dev: $(BUILD_INPUTS) | $(STAMPS)/build-requirements
 	@echo "building lance-sql and installing what the tests need (a few minutes the first time)"
-	@$(BIN)/pip install --quiet --no-build-isolation --editable '.[spark,s3,demo,dev]'
+	@$(call install,spark s3 demo dev,--no-compile)
 	@$(COMPILE)
 	@touch $(STAMPS)/demo $@
 
@@ -65,11 +76,14 @@ help:  ## Show this list
 demo: $(STAMPS)/demo  ## Spark writes TPC-H as Lance; DuckDB and DataFusion query it; answers are checked
 	@$(BIN)/python -m demo
 
-test: lint  ## Lint, then every test but the slow ones (TEST_WORKERS=2 processes)
-	@$(BIN)/python -m pytest -n $(TEST_WORKERS) -m 'not slow' $(PYTEST_ARGS)
+test: $(STAMPS)/dev  ## Every test but the slow ones (TEST_WORKERS=2 processes), and lint beside them
+	@$(MAKE) --no-print-directory lint & lint=$$!; code=0; \
+	  $(BIN)/python -m pytest -n $(TEST_WORKERS) -m 'not slow' $(PYTEST_ARGS) || code=$$?; \
+	  wait $$lint || { echo "lint failed, see above"; exit 1; }; exit $$code
 
+# Random tests draw five times as many examples.
 test-all: lint  ## Lint, then every test
-	@$(BIN)/python -m pytest -n $(TEST_WORKERS) $(PYTEST_ARGS)
+	@LANCE_SQL_EXAMPLES=5 $(BIN)/python -m pytest -n $(TEST_WORKERS) $(PYTEST_ARGS)
 
 test-datafusion: $(STAMPS)/dev  ## The DataFusion tests on the two major versions before the current one
 	@for major in 53 54; do \

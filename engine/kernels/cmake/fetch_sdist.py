@@ -1,14 +1,15 @@
-"""Download one source distribution: fetch_sdist.py NAME VERSION DIRECTORY."""
+"""Download source distributions, all at the same time: fetch_sdist.py DIRECTORY NAME==VERSION..."""
 
 import subprocess
 import sys
 
 
 def main() -> int:
-    name, version, directory = sys.argv[1:]
+    directory, *packages = sys.argv[1:]
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
-    command += ["--no-binary", name, "--dest", directory, f"{name}=={version}"]
-    return subprocess.run(command, check=False).returncode
+    command += ["--dest", directory, "--no-binary"]
+    downloads = [subprocess.Popen([*command, package.split("==")[0], package]) for package in packages]
+    return max([download.wait() for download in downloads])
 
 
 if __name__ == "__main__":

@@ -1,0 +1,23 @@
+"""Print the requirements of the build; with names of extras also what they and the package need."""
+
+import sys
+import tomllib
+from pathlib import Path
+
+PYPROJECT = tomllib.loads(Path(__file__).parents[1].joinpath("pyproject.toml").read_text())
+
+
+def requirements(extras: list[str]) -> list[str]:
+    project = PYPROJECT["project"]
+    tools = [*PYPROJECT["build-system"]["requires"], "cmake"]
+    if not extras:
+        return tools
+    return (
+        tools
+        + project["dependencies"]
+        + [line for name in extras for line in project["optional-dependencies"][name]]
+    )
+
+
+if __name__ == "__main__":
+    print(*requirements(sys.argv[1:]), sep="\n")
