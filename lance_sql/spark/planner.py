@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -23,11 +24,13 @@ def planner_jar() -> Path | None:
 
 
 def tell_without_planner() -> None:
-    """Warn, once in a process, that Spark plans without the jar: it then reads all columns of all rows."""
+    """Warn, once in a session, that Spark plans without the jar: it then reads all columns of all rows."""
     global _told
     if _told or "pysail" in sys.modules:  # Sail has no JVM
         return
     _told = True
+    if _another_process_told():
+        return
     jar = planner_jar()
     remedy = (
         "this installation has no jar: install a wheel of lance-sql, or build it where there are a JDK 17 or "
@@ -41,3 +44,16 @@ def tell_without_planner() -> None:
         "'columns' and 'filter' read less",
         remedy,
     )
+
+
+def _another_process_told() -> bool:
+    """Spark reads and writes in several Python processes; they share a folder that ends with the session."""
+    folder = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0]
+    try:
+        if folder:
+            Path(folder, "lance-sql-told").touch(exist_ok=False)
+    except FileExistsError:
+        return True
+    except OSError:
+        return False
+    return False

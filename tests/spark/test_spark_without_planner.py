@@ -31,3 +31,15 @@ def test_reads_and_writes_say_so_once(
     (record,) = caplog.records
     assert record.levelno == logging.WARNING
     assert ("install a wheel" if jar is None else f"spark.jars={jar}") in record.getMessage()
+
+
+def test_the_processes_of_a_session_say_so_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for session in ("first", "second"):
+        (tmp_path / session).mkdir()
+        monkeypatch.setenv("SPARK_LOCAL_DIRS", f"{tmp_path / session},/elsewhere")
+        for _ in range(3):
+            monkeypatch.setattr(planner, "_told", False)  # as in a new process
+            planner.tell_without_planner()
+    assert len(caplog.records) == 2
