@@ -123,11 +123,13 @@ def write(
             f"The location of a dataset must be a path or a URI, not {type(uri).__name__}",
             remedy=f"The data comes first: lance_sql.write(data, {os.fspath(data)!r})",
         )
+    from lance_sql.types.sources import stored_source
+
     if isinstance(data, str | os.PathLike) and is_dataset_path(os.fspath(data)):
         data = open(data, storage_options=storage_options)
     return Dataset(
         write_dataset(
-            data,
+            stored_source(data),
             _location(uri),
             mode,
             data_storage_version=data_storage_version,
@@ -141,6 +143,7 @@ def write(
             stable_row_ids=stable_row_ids,
             progress=progress,
             storage_options=storage_options,
+            convert=Dataset._compiler.convert,
         )
     )
 

@@ -460,7 +460,7 @@ class DatasetVersion:
         """
         from lance_engine.operations.merge import MergeBuilder
 
-        return MergeBuilder(self.snapshot, source, on, self._at, self._compiler)
+        return MergeBuilder(self.snapshot, self._source(source), on, self._at, self._compiler)
 
     def replace_columns(self, values: Mapping[str, Value], *, progress: ProgressOption = None) -> Self:
         """Update whole columns without moving rows: only these columns are written.
@@ -683,6 +683,11 @@ class DatasetVersion:
 
     # Evaluates SQL text that the engine's own filters do not support; None if it cannot.
     _compiler: Compiler | None = None
+
+    @staticmethod
+    def _source(data: Any) -> Any:
+        """Data to merge, in a form that the engine accepts."""
+        return data
 
     def _at(self, snapshot: Snapshot) -> Self:
         return type(self)(snapshot)

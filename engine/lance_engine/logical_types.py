@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Final, TypeVar
 
 import pyarrow as pa
 
@@ -29,6 +29,7 @@ JSON_TEXT_EXTENSION: Final = "arrow.json"
 BFLOAT16_EXTENSION: Final = "lance.bfloat16"
 #: types that only one other system has, under the name that it uses
 OPAQUE_EXTENSION: Final = "arrow.opaque"
+_Rows = TypeVar("_Rows", pa.RecordBatch, pa.Table)
 # A request for a certain field number, meant for the writer and never stored.
 _FIELD_ID_KEY: Final = "lance:field_id"
 
@@ -321,6 +322,26 @@ def with_extensions(schema: pa.Schema) -> pa.Schema:
         return pa.Schema._import_from_c_capsule(schema.__arrow_c_schema__())
     except pa.ArrowException:  # a name that its storage type contradicts
         return schema
+
+
+def with_types(rows: _Rows, schema: pa.Schema) -> _Rows:
+    """The rows in the types of `schema`.
+
+    Arrow cannot cast nulls in structs with a field that is not nullable, not even to their own type.
+    """
+    columns = [
+        column if column.type.equals(field.type) else column.cast(field.type)
+        for column, field in zip(rows.columns, schema, strict=True)
+    ]
+    return type(rows).from_arrays(columns, schema=schema)
+
+
+def is_of_another_system(field: pa.Field) -> bool:
+    """Whether a column, or a field inside it, has an extension type that is not one of Lance."""
+    name = (field.metadata or {}).get(EXTENSION_NAME.encode(), b"").decode("utf-8", "replace")
+    inner = (field.type.field(place) for place in range(field.type.num_fields))
+    is_own = name.startswith((JSON_TEXT_EXTENSION, "lance."))
+    return (bool(name) and not is_own) or any(map(is_of_another_system, inner))
 
 
 def without_extensions(array: pa.Array) -> pa.Array:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         text_metadata,
         viewed,
         with_extensions,
+        with_types,
         without_extensions,
     )
     from lance_engine.python_values import python_rows as rows_as_python
@@ -28,7 +29,7 @@ else:
             "distinct": "distinct=distinct_numbers",
             "logical_types": (
                 "EXTENSION_METADATA EXTENSION_NAME OPAQUE_EXTENSION plain_field "
-                "text_metadata viewed with_extensions without_extensions"
+                "text_metadata viewed with_extensions with_types without_extensions"
             ),
             "python_values": "python_rows=rows_as_python python_values=values_as_python",
             "schema_tree": "BLOB_ENCODING Schema",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import pyarrow as pa
 from lance_engine.dataset import DatasetVersion
 from lance_engine.expr import provide_functions
 
-from lance_sql.catalog.values import compile_value
+from lance_sql.catalog.values import DuckDBCompiler
+from lance_sql.types.sources import stored_source
 
 
 def _compute(name: str, values: Sequence[pa.Array | pa.Scalar]) -> pa.Array:
@@ -25,6 +25,5 @@ provide_functions(_compute)
 class SqlDataset(DatasetVersion):
     """A dataset of the engine whose operations accept any SQL expression."""
 
-    @staticmethod
-    def _compiler(text: str, schema: pa.Schema) -> Any:
-        return compile_value(text, schema, whole_quotients=True)
+    _compiler = DuckDBCompiler()
+    _source = staticmethod(stored_source)

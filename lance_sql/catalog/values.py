@@ -10,17 +10,40 @@ from lance_engine.base import load
 from lance_engine.errors import ColumnNotFoundError, InvalidFilterError, SchemaMismatchError
 
 from lance_sql.scratch import scratch
+from lance_sql.types.casts import stored_value
+from lance_sql.types.conversion import converted
 from lance_sql.types.relations import register_table
 from lance_sql.types.row_numbers import by_number, number_name, numbers
+from lance_sql.types.stored import stored
+
+
+class DuckDBCompiler:
+    """Values of `Dataset.update` and others, computed and converted by DuckDB."""
+
+    def compile(
+        self, text: str, schema: pa.Schema, target: pa.Field | None = None
+    ) -> tuple[tuple[str, ...], Callable[[pa.RecordBatch], pa.Array]]:
+        """See `compile_value`."""
+        return compile_value(text, schema, target, whole_quotients=True)
+
+    def convert(self, values: pa.Array, target: pa.Field) -> pa.Array | None:
+        """See `converted`."""
+        return converted(values, target)
 
 
 def compile_value(
-    text: str, schema: pa.Schema, *, whole_quotients: bool = False, time_zone: str | None = None
+    text: str,
+    schema: pa.Schema,
+    target: pa.Field | None = None,
+    *,
+    whole_quotients: bool = False,
+    time_zone: str | None = None,
 ) -> tuple[tuple[str, ...], Callable[[pa.RecordBatch], pa.Array]]:
     """The columns of `schema` that the expression `text` needs, and a function from batches to values.
 
-    `whole_quotients` makes ``/`` divide integers into integers, as in filters. `time_zone` applies to times
-    without a zone; the default is the local time zone.
+    The values are cast to the type of the column `target`, if given. `whole_quotients` makes ``/`` divide
+    integers into integers, as in filters. `time_zone` applies to times without a zone; the default is the
+    local time zone.
 
     The expression must compute one value per row: InvalidFilterError for aggregates, window functions,
     queries, and anything that DuckDB does not accept.
@@ -50,7 +73,7 @@ def compile_value(
             f"A value cannot use * for all columns: {text}", remedy="Write the names of the columns"
         )
     columns = _columns(parsed, schema)
-    compute = _function(text, whole_quotients, time_zone)
+    compute = _function(text, target, whole_quotients, time_zone)
     # Evaluated on no rows first, so that invalid expressions fail before anything is written.
     compute(pa.RecordBatch.from_pylist([], schema=pa.schema([schema.field(name) for name in columns])))
     return columns, compute
@@ -65,9 +88,13 @@ def _columns(parsed: Any, schema: pa.Schema) -> tuple[str, ...]:
 
 
 def _function(
-    expression: str, whole_quotients: bool, time_zone: str | None
+    expression: str, target: pa.Field | None, whole_quotients: bool, time_zone: str | None
 ) -> Callable[[pa.RecordBatch], pa.Array]:
     import duckdb
+
+    value = f"({expression}\n)"  # it may end in a comment
+    if target is not None:
+        value = stored_value(value, target)
 
     def compute(batch: pa.RecordBatch) -> pa.Array:
         row = number_name(batch.schema.names)
@@ -79,7 +106,7 @@ def _function(
                 connection.execute("SET TimeZone = ?", [time_zone])
             register_table(connection, "batch", rows)
             try:
-                text = f"SELECT ({expression}\n) AS value, {row} FROM batch"  # it may end in a comment
+                text = f"SELECT {value} AS value, {row} FROM batch"
                 result = connection.sql(text).to_arrow_table()
             except duckdb.BinderException as error:
                 raise ColumnNotFoundError(str(error)) from error
@@ -92,6 +119,6 @@ def _function(
                 f"Got {result.num_rows} values for {batch.num_rows} rows from {expression}",
                 remedy="Use an expression with exactly one value per row",
             )
-        return values
+        return values if target is None else stored(values, target)
 
     return compute

@@ -43,6 +43,9 @@ class StatementRun:
         self.expected: dict[str, int] = {}
         #: whether the statement certainly scans one table only, once
         self.has_one_scan = False
+        #: whether a stream should have what datasets store of the values, and whether it has
+        self.wants_stored = False
+        self.has_stored = False
         #: the keys that scans pass to one another
         self.join_keys: JoinKeys | None = None
         self._cancelled = False

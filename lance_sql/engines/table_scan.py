@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from lance_engine.scan import Convert, ScanStream
+from lance_engine.values import with_types
 
 if TYPE_CHECKING:
     from lance_engine.scan import Scanner, ScanSplit
@@ -49,7 +50,7 @@ class TableScan:
     def stream(self) -> ScanStream:
         """The rows; each call reads them again."""
         schema, run = self.schema, self._run
-        convert: Convert | None = (lambda batch: batch.cast(schema)) if self._cast else None
+        convert: Convert | None = (lambda batch: with_types(batch, schema)) if self._cast else None
         failed = None if run is None else run.failed
         keys = None if run is None or run.join_keys is None else run.join_keys
         collector = None if keys is None else keys.collector(self._name, self.scanner, self._splits)

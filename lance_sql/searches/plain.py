@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.types as at
+from lance_engine.values import with_types
 
 from lance_sql.text.statement import Statement
 from lance_sql.text.tokens import Token
@@ -36,7 +37,7 @@ class PlainSearch(NamedTuple):
 
     def to_table(self, run: StatementRun) -> pa.Table:
         found = pa.Table.from_batches(
-            [batch.cast(self.schema()) for batch in self.table.answer(self.columns)], self.schema()
+            [with_types(batch, self.schema()) for batch in self.table.answer(self.columns)], self.schema()
         )
         return found if self.limit is None else found.slice(0, self.limit)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.dataset as pads
 from lance_engine.errors import LanceError
+from lance_engine.values import with_types
 
 from lance_sql.engines.exit_guard import guarded, visit
 from lance_sql.engines.partitions import as_expression
@@ -111,7 +112,7 @@ class SearchScanner:
         try:
             for batch in self._table.answer(names):
                 chosen = batch.select(names)
-                cast = chosen.cast(schema) if names else chosen
+                cast = with_types(chosen, schema) if names else chosen
                 if self._filter is None:
                     yield cast
                 else:

@@ -16,8 +16,11 @@ from lance_sql.engines.statement_run import StatementRun
 from lance_sql.other_names import RESULT, no_attribute
 from lance_sql.session.metrics import final_metrics, scan_metrics
 from lance_sql.session.reporting import reported
+from lance_sql.types.columns import columns
 from lance_sql.types.exact import plain_arrow
 from lance_sql.types.python_values import NUMBERS, check_widths, is_alike, rows_of, values_of
+from lance_sql.types.sources import exact_as_stored
+from lance_sql.types.stored import stored_batches
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -152,10 +155,31 @@ class QueryResult:
         """The rows as a stream of record batches."""
         if self._rows is not None or self._error is not None:
             return self.arrow().to_reader()
-        self._last_run = self.engine.begin()
-        stream = Stream(self._query, self._last_run, self.engine.alone, is_checked=self.is_checked)
-        self._opened(stream)
+        stream = self._stream()
         return pa.RecordBatchReader.from_batches(stream.schema, stream)
+
+    def _stream(self, *, wants_stored: bool = False) -> Stream:
+        run = self._last_run = self.engine.begin()
+        run.wants_stored = wants_stored
+        is_checked = self.is_checked and not wants_stored
+        stream = Stream(self._query, run, self.engine.alone, is_checked=is_checked)
+        self._opened(stream)
+        return stream
+
+    def _stored_reader(self) -> pa.RecordBatchReader:
+        """The rows as datasets store them."""
+        kinds = self._query.kinds()
+        if not kinds:
+            return self.reader()
+        if self._rows is not None or self._error is not None:
+            rows = self._exact()
+            return exact_as_stored(rows.to_batches(), rows.schema.names, kinds)
+        stream = self._stream(wants_stored=True)
+        names = stream.schema.names
+        if not stream.run.has_stored:
+            return exact_as_stored(stream, names, kinds)
+        schema = columns(names, kinds)
+        return pa.RecordBatchReader.from_batches(schema, stored_batches(stream, schema))
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         return iter(self.reader())
@@ -312,6 +336,7 @@ class Stream:
         self, query: Query, run: StatementRun, alone: AbstractContextManager[bool], *, is_checked: bool
     ) -> None:
         self.schema, self._source = query.stream(run)
+        self.run = run
         self._alone = alone
         self._checked_kinds = query.kinds() if is_checked else ()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from lance_engine.errors import SchemaMismatchError, UnsupportedFeatureError
+from lance_engine.errors import SchemaMismatchError, UnsupportedFeatureError, UnsupportedTypeError
 from lance_engine.operations import Values, alter_column, rename_dataset
 
 from lance_sql.catalog.dataset import SqlDataset
@@ -23,6 +23,7 @@ from lance_sql.statements.types import declared_schema
 from lance_sql.syntax.source import as_written
 from lance_sql.text.tokens import quote
 from lance_sql.types.casts import stored_value
+from lance_sql.types.declared import has_wide_decimals
 from lance_sql.types.duckdb_names import duckdb_types
 from lance_sql.types.stored import in_type
 
@@ -195,6 +196,14 @@ def _with_type(session: Session, dataset: SqlDataset, name: str, action: exp.Alt
     using = action.args.get("using") or None
     if using is None and old == new:
         return dataset.alter_column(name, type=dataset.storage_schema.field(name).type)
+    if using is None and has_wide_decimals(dataset.storage_schema.field(name).type):
+        raise UnsupportedTypeError(
+            f"DuckDB computes with DOUBLE in place of {dataset.storage_schema.field(name).type}, which loses "
+            "digits",
+            column=name,
+            remedy="Add a column with Dataset.add_columns in Python, or accept that with USING "
+            + quote(name),
+        )
     value = quote(name) if using is None else as_written(using)
     needed, compute = _values(session, dataset, stored_value(value, field))
     return type(dataset)(

@@ -25,7 +25,7 @@ from lance_sql.statements.targets import call_by_name, find, name_of
 from lance_sql.syntax.source import as_written
 from lance_sql.text.statement import Statement
 from lance_sql.text.tokens import quote
-from lance_sql.types.casts import stored_value
+from lance_sql.types.casts import stored_value, unchanged_value
 from lance_sql.types.stored import stored_batches
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def update(session: Session, statement: exp.Update, params: Parameters) -> pa.Ta
     whole = changed
     if returning is not None:  # the rows as they will be
         rest = [field for field in schema if field.name not in values]
-        columns += [stored_value(f"{quote(name_of(table))}.{quote(field.name)}", field) for field in rest]
+        columns += [unchanged_value(f"{quote(name_of(table))}.{quote(field.name)}", field) for field in rest]
         whole = pa.schema([*changed, *rest])
     text = _select(statement, columns, [others.this] if others is not None else None)
 

@@ -20,6 +20,8 @@ from lance_sql.statements.outcome import Counter, check_returning, counted, retu
 from lance_sql.statements.session import Rows, Session
 from lance_sql.statements.targets import find, name_of
 from lance_sql.syntax.source import as_written
+from lance_sql.types.casts import stored_value
+from lance_sql.types.declared import has_wide_decimals
 from lance_sql.types.duckdb_names import duckdb_types
 
 if TYPE_CHECKING:
@@ -118,6 +120,8 @@ def _values(values: exp.Values, schema: pa.Schema, names: Sequence[str]) -> str:
             written = default_of(field) or "NULL"
         else:
             written = as_written(value)
+        if field is not None and has_wide_decimals(field.type):
+            return stored_value(written, field)
         return written if field is None else f"CAST({written} AS {kinds[field.name]})"
 
     rows = [

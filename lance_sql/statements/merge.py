@@ -26,7 +26,8 @@ from lance_sql.statements.session import LENT, Rows, Session
 from lance_sql.statements.targets import call_by_name, find, name_of
 from lance_sql.syntax.source import as_written, leave_out
 from lance_sql.text.tokens import quote
-from lance_sql.types.casts import stored_value
+from lance_sql.types.casts import stored_value, unchanged_value
+from lance_sql.types.declared import has_wide_decimals
 from lance_sql.types.duckdb_names import duckdb_types
 from lance_sql.types.stored import stored_batches
 
@@ -247,16 +248,19 @@ def _query(statement: exp.Merge, schema: pa.Schema, clauses: list[_Clause]) -> s
     )
     columns = []
     for field, kind in zip(schema, duckdb_types(schema), strict=True):
+        is_wide = has_wide_decimals(field.type)
         cases = ""
         for number, clause in enumerate(clauses):
             value = clause.values.get(field.name)
             if value is None and clause.action == "insert":
                 value = default_of(field) or "NULL"
             if value is not None:
-                cases += f" WHEN {number} THEN CAST({value} AS {kind})"
+                cast = stored_value(value, field) if is_wide else f"CAST({value} AS {kind})"
+                cases += f" WHEN {number} THEN {cast}"
         own = f"{target}.{quote(field.name)}"
+        own = unchanged_value(own, field) if is_wide else own
         value = f"CASE {_CLAUSE}{cases} ELSE {own} END" if cases else own
-        value = stored_value(value, field)
+        value = value if is_wide else stored_value(value, field)
         columns.append(f"{value} AS {quote(field.name)}")
     situations = {clause.situation for clause in clauses}
     join = {

@@ -14,9 +14,9 @@ from lance_sql.scratch import scratch
 from lance_sql.statements.defaults import with_default
 from lance_sql.statements.session import Session
 from lance_sql.text.tokens import quote
-from lance_sql.types.casts import to_stored
-from lance_sql.types.columns import column, columns
+from lance_sql.types.columns import column
 from lance_sql.types.duckdb_names import named_kind
+from lance_sql.types.sources import stored_values
 
 if TYPE_CHECKING:
     import duckdb
@@ -82,11 +82,8 @@ def stored_query(session: Session, query: str, params: Parameters) -> tuple[str,
     described = session.select(f"DESCRIBE {query}", params).arrow()
     names = described.column("column_name").to_pylist()
     kinds = list(map(named_kind, described.column("column_type").to_pylist()))
-    schema = columns(names, kinds)
     places = [f"c{number}" for number in range(len(names))]
-    values = [
-        to_stored(place, kind, field.type) for place, kind, field in zip(places, kinds, schema, strict=True)
-    ]
+    values, schema = stored_values(names, kinds, places)
     if values == places:
         return query, schema
     selected = ", ".join(f"{value} AS {quote(name)}" for value, name in zip(values, names, strict=True))

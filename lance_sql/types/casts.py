@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.types as at
 
 from lance_sql.types.columns import NESTED, children, column, walk
+from lance_sql.types.declared import MAX_DIGITS, has_wide_decimals
 from lance_sql.types.duckdb_names import duckdb_kinds, quoted
 from lance_sql.types.kinds import has_extension
 
@@ -69,11 +70,34 @@ def stored_value(expression: str, field: pa.Field) -> str:
     `stored.in_type` makes it a value of the column.
     """
     (kind,) = duckdb_kinds(pa.schema([field]))
+    if has_wide_decimals(field.type):
+        return f"list_transform([{expression}], lambda v: {_wide_decimal(field, kind)})[1]"
     value = f"CAST({expression} AS {kind})"
     if not _contains(kind, "union"):
         return to_stored(value, kind, field.type)
     # the expression must be computed once
     return f"list_transform([{value}], lambda v: {to_stored('v', kind, field.type)})[1]"
+
+
+def unchanged_value(place: str, field: pa.Field) -> str:
+    """The same for the value of the column itself, which is shown and not stored: it may lose digits."""
+    if not has_wide_decimals(field.type):
+        return stored_value(place, field)
+    return f"CAST({place} AS VARCHAR)" if at.is_decimal(field.type) else place
+
+
+def _wide_decimal(field: pa.Field, kind: DuckDBPyType) -> str:
+    """The value `v` as text for a decimal of more digits than DuckDB has; an error if it has lost some."""
+    refused = (
+        f"DuckDB computes with DOUBLE in place of {field.type}, which loses digits. Cast the value to "
+        f"DECIMAL({MAX_DIGITS}, ...) or VARCHAR, or use Python''s Dataset.update, merge or write"
+    )
+    if not at.is_decimal(field.type):
+        return f"CASE WHEN v IS NOT NULL THEN error('{refused}') ELSE CAST(NULL AS {kind}) END"
+    return (
+        f"CASE WHEN v IS NOT NULL AND typeof(v) IN ('DOUBLE', 'FLOAT') THEN error('{refused}') "
+        "ELSE CAST(v AS VARCHAR) END"
+    )
 
 
 def to_stored(place: str, kind: DuckDBPyType, stored: pa.DataType) -> str:

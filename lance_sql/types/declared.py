@@ -19,6 +19,8 @@ _READ: Final[Mapping[str, Callable[[pa.DataType], bool]]] = {
     "geoarrow.wkb": lambda kind: at.is_binary(kind) or at.is_large_binary(kind),
     "arrow.parquet.variant": lambda kind: kind == KINDS["VARIANT"].arrow,
 }
+#: of decimals in DuckDB
+MAX_DIGITS: Final = 38
 
 
 def declared(field: pa.Field) -> pa.Field:
@@ -28,12 +30,29 @@ def declared(field: pa.Field) -> pa.Field:
     promises makes DuckDB read beyond the values.
     """
     field = field.with_type(declared_type(field.type))
+    return field if _is_read(field) else field.remove_metadata()
+
+
+def _is_read(field: pa.Field) -> bool:
+    """Whether DuckDB itself reads the extension type of a field."""
     if field.metadata is None:
-        return field
+        return False
     if opaque_name(field) in ("hugeint", "uhugeint") and field.type == KINDS["HUGEINT"].arrow:
-        return field
+        return True
     is_read = _READ.get(text_metadata(field.metadata).get(EXTENSION_NAME, ""))
-    return field if is_read is not None and is_read(field.type) else field.remove_metadata()
+    return is_read is not None and is_read(field.type)
+
+
+def is_known(field: pa.Field) -> bool:
+    """Whether a column, or a field inside it, has values of a type that DuckDB has and Arrow lacks."""
+    inner = (field.type.field(place) for place in range(field.type.num_fields))
+    return bool(opaque_name(field)) or _is_read(field) or any(map(is_known, inner))
+
+
+def has_wide_decimals(kind: pa.DataType) -> bool:
+    """Whether there are decimals of more digits than those of DuckDB, which reads them as DOUBLE."""
+    inner = (kind.field(place).type for place in range(kind.num_fields))
+    return (at.is_decimal256(kind) and kind.precision > MAX_DIGITS) or any(map(has_wide_decimals, inner))
 
 
 def declared_type(kind: pa.DataType) -> pa.DataType:
@@ -41,7 +60,7 @@ def declared_type(kind: pa.DataType) -> pa.DataType:
     if at.is_float16(kind):
         return pa.float32()
     if at.is_decimal256(kind):
-        return pa.decimal128(kind.precision, kind.scale) if kind.precision <= 38 else pa.float64()
+        return pa.decimal128(kind.precision, kind.scale) if kind.precision <= MAX_DIGITS else pa.float64()
     if at.is_struct(kind):
         return pa.struct([declared(field) for field in kind])
     if at.is_fixed_size_list(kind):

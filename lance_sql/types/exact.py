@@ -1,7 +1,8 @@
 """Results in Arrow without loss: what DuckDB's export to Arrow drops travels as text.
 
-DuckDB exports TIME WITH TIME ZONE without its offset, and INTERVAL in nanoseconds, which overflow after 292
-years. Columns that contain them are exported with VARCHAR in their place.
+DuckDB exports TIME WITH TIME ZONE without its offset, INTERVAL in nanoseconds, which overflow after 292
+years, UHUGEINT as if it was signed, and BIT and BIGNUM as the bytes that it has in memory. Columns that
+contain them are exported with VARCHAR in their place.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from lance_sql.types.row_numbers import by_number, numbers
 if TYPE_CHECKING:
     from duckdb.sqltypes import DuckDBPyType
 
-_AS_TEXT = ("interval", "time with time zone")
+_AS_TEXT = ("bignum", "bit", "interval", "time with time zone", "uhugeint")
 
 
 def travels_as_text(kind: DuckDBPyType) -> bool:

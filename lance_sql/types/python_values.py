@@ -171,16 +171,11 @@ def _uuid(value: str | bytes | uuid.UUID) -> uuid.UUID:
     return uuid.UUID(bytes=value) if isinstance(value, bytes) else uuid.UUID(value)
 
 
-def _bits(value: bytes) -> str:
-    """The digits; the first byte says how many bits of the second are unused."""
-    return "".join(f"{byte:08b}" for byte in value[1:])[value[0] :]
-
-
 _LEAVES: Final[Mapping[str, Callable[[Any], Any]]] = {
     "hugeint": _whole,
     "uhugeint": _unsigned,
     "uuid": _uuid,
-    "bit": _bits,
+    "bit": str,
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from lance_engine.values import plain_field, without_extensions
+from lance_engine.values import plain_field, with_types, without_extensions
 
 from lance_sql.types.casts import read_columns
 from lance_sql.types.declared import declared
@@ -34,4 +34,4 @@ def _in_types(rows: pa.Table, schema: pa.Schema) -> pa.Table:
         pa.chunked_array(list(map(without_extensions, column.chunks)), plain_field(field).type)
         for column, field in zip(rows.columns, rows.schema, strict=True)
     ]
-    return pa.Table.from_arrays(columns, schema.names).cast(schema)
+    return with_types(pa.Table.from_arrays(columns, schema.names), schema)

@@ -8,6 +8,7 @@ error.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from typing import Any, Final
 
 import numpy as np
@@ -55,6 +56,8 @@ def _as(array: pa.Array, wanted: pa.DataType) -> pa.Array:
         return _durations(array).cast(wanted)
     if at.is_decimal128(array.type) and wanted == _WIDE_INTEGER:
         return viewed(array, wanted)  # integers of 128 bits leave DuckDB as decimals of the same layout
+    if at.is_decimal256(wanted) and at.is_string(array.type):
+        return _wide_decimals(array, wanted)
     if at.is_float16(wanted):
         return _halves(array)
     return pc.cast(array, wanted)
@@ -136,6 +139,19 @@ def _durations(intervals: pa.Array) -> pa.Array:
     return pa.array(lengths, pa.duration("ns"))
 
 
+def _wide_decimals(texts: pa.Array, wanted: Any) -> pa.Array:
+    """Decimals of more digits than DuckDB has, rounded as by its casts; ArrowInvalid for other text."""
+    digit = Decimal(1).scaleb(-wanted.scale)
+    try:
+        values = [
+            None if text is None else Decimal(text).quantize(digit, ROUND_HALF_UP, _EXACT)
+            for text in texts.to_pylist()
+        ]
+    except InvalidOperation as error:
+        raise pa.ArrowInvalid(f"not a number of {wanted.precision} digits") from error
+    return pa.array(values, wanted)
+
+
 def _halves(array: pa.Array) -> pa.Array:
     """Numbers of 16 bits; ArrowInvalid for finite ones that only wider types hold."""
     numbers = pc.cast(array, pa.float32())
@@ -146,6 +162,8 @@ def _halves(array: pa.Array) -> pa.Array:
 
 
 _DAY: Final = 86_400 * 10**9
+#: With more digits than any decimal of Arrow has.
+_EXACT: Final = Context(prec=200)
 _WIDE_INTEGER: Final = pa.binary(16)
 #: Numbers from here on would be rounded to infinity.
 _HALF_LIMIT: Final = np.float32(65520)

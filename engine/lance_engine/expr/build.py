@@ -226,7 +226,13 @@ def cast(operand: Node, target: pa.DataType, *, lenient: bool = False) -> Node:
             f"{render.type_name(target)}",
             remedy="Cast to another type",
         ) from error
-    return folded(Cast(operand, target, lenient))
+    node = folded(Cast(operand, target, lenient))
+    # Values are checked where they are computed: they must not become infinite.
+    return Cast(operand, target, lenient) if _is_infinite(node) and not _is_infinite(operand) else node
+
+
+def _is_infinite(node: Node) -> bool:
+    return isinstance(node, Literal) and at.is_floating(node.type) and pc.is_inf(node.value).as_py() is True
 
 
 def member(operand: Node, values: pa.Array | Sequence[pa.Scalar]) -> Node:

@@ -96,7 +96,8 @@ def merge(
     """The version after a merge; see `MergeBuilder.execute`."""
     arrow, batches = open_source(source, snapshot.schema.to_arrow())
     columns = _source_columns(snapshot.schema, arrow, on, clauses)
-    with SourceRows(columns.to_arrow(), conform(batches, columns), memory_bytes) as rows:
+    converted = conform(batches, columns, None if compiler is None else compiler.convert)
+    with SourceRows(columns.to_arrow(), converted, memory_bytes) as rows:
         keys = Keys(on, [rows.column(name) for name in on])
 
         def once(snapshot: Snapshot) -> Snapshot:
@@ -295,8 +296,7 @@ class _Merge:
         if clause.values is None:
             return None
         return [
-            PairValues(name, value, self._schema.field(name).type, sides)
-            for name, value in clause.values.items()
+            PairValues(name, value, self._schema.field(name), sides) for name, value in clause.values.items()
         ]
 
     def _updated(
@@ -333,7 +333,7 @@ class _Merge:
 
     def _changed(self, addresses: U64Array, values: Mapping[str, Value]) -> Iterator[pa.RecordBatch]:
         computed = [
-            column_values(name, value, self._schema, self._schema.field(name).type, self._compiler)
+            column_values(name, value, self._schema, self._schema.field(name), self._compiler)
             for name, value in values.items()
         ]
         for start in range(0, len(addresses), _STEP_ROWS):

@@ -88,7 +88,7 @@ class PairCondition(_Expression):
         super().__init__(sides, node)
         if node is None:
             assert sides.compiler is not None
-            self._test = sides.compiler(text, self.schema)[1]
+            self._test = sides.compiler.compile(text, self.schema)[1]
             kind = self._test(pa.RecordBatch.from_pylist([], schema=self.schema)).type
             if not pa.types.is_boolean(kind):
                 raise InvalidFilterError(f"The condition of a merge must be boolean, not {kind}: {text}")
@@ -106,7 +106,7 @@ class PairCondition(_Expression):
 class PairValues(_Expression):
     """New values of a column, computed from pairs."""
 
-    def __init__(self, name: str, value: Value, kind: pa.DataType, sides: Sides) -> None:
+    def __init__(self, name: str, value: Value, target: pa.Field, sides: Sides) -> None:
         node = None
         if isinstance(value, str):
             try:
@@ -117,7 +117,7 @@ class PairValues(_Expression):
         self.name = name
         self._values: ColumnValues
         try:
-            self._values = column_values(name, value, self.schema, kind, sides.compiler)
+            self._values = column_values(name, value, self.schema, target, sides.compiler)
         except LanceError as error:
             raise error.at(column=name) from error.__cause__
 

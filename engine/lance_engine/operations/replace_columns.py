@@ -52,7 +52,7 @@ def _replace(
     arrow = snapshot.schema.to_arrow()
     replaced = Schema(tuple(field for field in snapshot.schema.fields if field.name in values))
     computed = [
-        column_values(name, values[name], arrow, arrow.field(name).type, compiler) for name in replaced.names
+        column_values(name, values[name], arrow, arrow.field(name), compiler) for name in replaced.names
     ]
 
     def compute(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -96,7 +96,7 @@ def write_updated(
     arrow = schema.to_arrow()
     check_whole_columns(schema, values)
     computed = [
-        column_values(name, value, arrow, arrow.field(name).type, compiler) for name, value in values.items()
+        column_values(name, value, arrow, arrow.field(name), compiler) for name, value in values.items()
     ]
     addresses: list[U64Array] = []
     rows = scan(snapshot, [*schema.names, ROW_ADDRESS], where, splits=splits)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,16 +19,26 @@ from lance_engine.errors import (
 from lance_engine.expr.convert import convert
 from lance_engine.expr.evaluate import evaluate_value
 from lance_engine.expr.from_sql import parse_value
-from lance_engine.expr.tree import columns_of
+from lance_engine.expr.tree import Cast, columns_of, walk
 from lance_engine.expr.value_types import value_type
+from lance_engine.logical_types import is_of_another_system
 from lance_engine.schema_tree import Schema
 
 BatchFunction: TypeAlias = Callable[[pa.RecordBatch], "pa.Array | pa.ChunkedArray"]
 # The accepted types for the values of a column.
 Value: TypeAlias = "str | BatchFunction"
-# Compiles SQL text that filters do not support to its columns and a function of these, or raises a
-# LanceError.
-Compiler: TypeAlias = Callable[[str, pa.Schema], tuple[tuple[str, ...], BatchFunction]]
+
+
+class Compiler(Protocol):
+    """Computes and converts values as a SQL engine does; methods raise a LanceError if they cannot."""
+
+    def compile(
+        self, text: str, schema: pa.Schema, target: pa.Field | None = None
+    ) -> tuple[tuple[str, ...], BatchFunction]:
+        """The columns of an expression, and a function of these to values, of `target` if given."""
+
+    def convert(self, values: pa.Array, target: pa.Field) -> pa.Array | None:
+        """The values as those of a column, or ArrowInvalid; None if that is the same as here."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +53,8 @@ class ColumnValues:
     columns: tuple[str, ...] | None
     type: pa.DataType | None
     _function: BatchFunction
+    #: makes them values of the column
+    _convert: Callable[[pa.Array], pa.Array]
 
     def compute(self, batch: pa.RecordBatch) -> pa.Array:
         """One value per row of `batch`, which has at least `columns`."""
@@ -50,6 +62,8 @@ class ColumnValues:
             values = self._function(batch)
         except LanceError as error:
             raise error.at(column=self.name) from error.__cause__
+        except pa.ArrowInvalid as error:
+            raise InvalidFilterError(f"Cannot compute the value: {error}", column=self.name) from error
         if isinstance(values, pa.ChunkedArray):
             values = values.combine_chunks()
         if not isinstance(values, pa.Array):
@@ -62,17 +76,19 @@ class ColumnValues:
                 column=self.name,
                 remedy="Return exactly one value per row of the batch",
             )
-        return values if self.type is None else self._cast(values, value_type(self.type))
-
-    def _cast(self, values: pa.Array, kind: pa.DataType) -> pa.Array:
         try:
-            found = convert(values, kind)
-            _check_finite(values, found)
-            return found
+            return self._convert(values)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
             raise InvalidFilterError(
-                f"Cannot convert values of type {values.type} to {kind}: {error}", column=self.name
+                f"Cannot convert values of type {values.type} to {self.type}: {error}", column=self.name
             ) from error
+
+
+def _plain(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    """The values in the type of a column, without any encoding; ArrowInvalid for those that do not fit."""
+    found = convert(values, value_type(kind))
+    _check_finite(values, found)
+    return found
 
 
 def _check_finite(values: pa.Array, narrow: pa.Array) -> None:
@@ -87,37 +103,70 @@ def _check_finite(values: pa.Array, narrow: pa.Array) -> None:
         raise pa.ArrowInvalid("a number is out of range")
 
 
+def _is_narrowed(cast: Cast) -> bool:
+    """Whether numbers may become infinite."""
+    types, given = pa.types, cast.operand.type
+    is_narrow = types.is_float32(cast.target) or types.is_float16(cast.target)
+    return bool(
+        is_narrow and (types.is_floating(given) or types.is_decimal(given) or types.is_integer(given))
+    )
+
+
 def _is_list(kind: pa.DataType) -> bool:
     types = pa.types
     return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
 
 
 def column_values(
-    name: str, value: Value, schema: pa.Schema, target: pa.DataType | None, compiler: Compiler | None
+    name: str, value: Value, schema: pa.Schema, target: pa.Field | None, compiler: Compiler | None
 ) -> ColumnValues:
-    """`value` over columns of `schema`, cast to `target` if given.
+    """`value` over columns of `schema`, as values of the column `target` if given.
 
     SQL text is evaluated here if it only uses features of filters: constants, columns, arithmetic, casts and
-    simple functions. Other text is passed to `compiler`; without one it is an InvalidFilterError.
+    simple functions. Other text is passed to `compiler`; without one it is an InvalidFilterError. The
+    compiler also computes values of types that only it has, and converts values.
     """
+    kind = None if target is None else target.type
+
+    def converted(values: pa.Array) -> pa.Array:
+        if target is None:
+            return values
+        found = None if compiler is None else compiler.convert(values, target)
+        return _plain(values, target.type) if found is None else found
+
     if callable(value):
-        return ColumnValues(name, None, target, value)
+        return ColumnValues(name, None, kind, value, converted)
     if not isinstance(value, str):
         raise InvalidArgumentError(
             f"The value of column '{name}' must be SQL text or a function, not {value!r}"
         )
+    node, problem = None, None
     try:
         node = parse_value(value, schema)
+        read = tuple(sorted(columns_of(node)))
     except InvalidFilterError as error:
-        if compiler is None:
-            raise error.at(column=name) from error.__cause__
-        columns, function = compiler(value, schema)
-        return ColumnValues(name, columns, target, function)
+        problem = error
+    if compiler is not None:
+        fields = [] if node is None else [*map(schema.field, read), *([target] if target is not None else [])]
+        if node is None or any(map(is_of_another_system, fields)):
+            try:
+                columns, function = compiler.compile(value, schema, target)
+                return ColumnValues(name, columns, kind, function, lambda values: values)
+            except InvalidFilterError:
+                if node is None:
+                    raise
+    if node is None:
+        assert problem is not None
+        raise problem.at(column=name) from problem.__cause__
+
+    narrowed = [part for part in walk(node) if isinstance(part, Cast) and _is_narrowed(part)]
 
     def compute(batch: pa.RecordBatch) -> pa.Array:
+        for cast in narrowed:
+            _check_finite(evaluate_value(cast.operand, batch), evaluate_value(cast, batch))
         return evaluate_value(node, batch)
 
-    return ColumnValues(name, tuple(sorted(columns_of(node))), target or node.type, compute)
+    return ColumnValues(name, read, kind or node.type, compute, converted)
 
 
 def check_whole_columns(schema: Schema, names: Iterable[str]) -> None:

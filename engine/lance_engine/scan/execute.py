@@ -18,6 +18,7 @@ from lance_engine import kernels
 from lance_engine.arrow_values import empty_columns, of_numpy
 from lance_engine.expr.value_types import is_bytes, is_text
 from lance_engine.fetch import reading_planned
+from lance_engine.logical_types import with_types
 from lance_engine.metrics import ScanMetrics, counting
 from lance_engine.scan.fragment_group import FragmentGroup, GroupUnreadableError
 from lance_engine.scan.plan import Piece
@@ -156,7 +157,7 @@ class PieceReader:
         batch = self._projection(piece.reader, self._columns).read(piece.selection)
         metrics.add(rows_decoded=piece.selection.count if self._names else 0)
         if self._narrowed and not batch.schema.equals(self._schema):
-            batch = batch.cast(self._schema)
+            batch = with_types(batch, self._schema)
         live = live_mask(piece.reader, piece.selection)
         batch = batch if live is None else pc.filter(batch, live)
         metrics.add_time("read", time.perf_counter() - begin)

@@ -34,7 +34,7 @@ from lance_engine.write.check import version_for
 from lance_engine.write.fragments import data_paths, write_fragments
 from lance_engine.write.inputs import open_source
 from lance_engine.write.options import DEFAULT_VERSION, VERSIONS, WriteOptions, ZoneMapForm
-from lance_engine.write.source import check_compatible
+from lance_engine.write.source import Converter, check_compatible, conform
 
 #: Extensions of files in other formats, which are not names for a dataset.
 _OTHER_EXTENSIONS = (
@@ -61,6 +61,7 @@ def write_dataset(
     storage_options: Mapping[str, Any] | None = None,
     stable_row_ids: bool = False,
     progress: ProgressOption = None,
+    convert: Converter | None = None,
 ) -> Snapshot:
     """Write `data` as one new version of the dataset at `uri` and return that version.
 
@@ -72,6 +73,7 @@ def write_dataset(
     `branch` is an existing branch to write to instead of the main branch. A dataset created with
     `stable_row_ids` keeps the ids of its rows when they are updated or compacted; the option does not change
     existing datasets. `progress` is the same as in operations (see `lance_engine.progress`).
+    `convert` converts appended values to types that Arrow does not have.
 
     If anything fails, nothing is committed and no data file remains.
     """
@@ -113,7 +115,7 @@ def write_dataset(
     )
     reporter.begin("writing rows", total_rows)
     if extended is not None:
-        return _append(store, extended, arrow_schema, batches, options)
+        return _append(store, extended, arrow_schema, conform(batches, extended.schema, convert), options)
     if options.version >= (2, 2):
         arrow_schema = with_blobs_v2(arrow_schema)
     schema = Schema.from_arrow(arrow_schema)

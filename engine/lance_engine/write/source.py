@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import json
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -10,23 +13,40 @@ import pyarrow.compute as pc
 from lance_engine import kernels
 from lance_engine.encodings.jsonb import json_text
 from lance_engine.errors import SchemaMismatchError
-from lance_engine.logical_types import EXTENSION_NAME, JSON_TEXT_EXTENSION, without_extensions
+from lance_engine.logical_types import (
+    EXTENSION_METADATA,
+    EXTENSION_NAME,
+    JSON_TEXT_EXTENSION,
+    OPAQUE_EXTENSION,
+    is_of_another_system,
+    plain_field,
+    text_metadata,
+    without_extensions,
+)
 from lance_engine.schema_tree import BLOB_ENCODING, Schema
 
+#: Values as those of a column, or None; ArrowInvalid for those that do not fit.
+Converter: TypeAlias = Callable[[pa.Array, pa.Field], "pa.Array | None"]
 
-def conform(batches: Iterable[pa.RecordBatch], schema: Schema) -> Iterator[pa.RecordBatch]:
+
+def conform(
+    batches: Iterable[pa.RecordBatch], schema: Schema, convert: Converter | None = None
+) -> Iterator[pa.RecordBatch]:
     """Convert each batch to the schema.
 
     Columns are matched by name; missing nullable columns are filled with nulls; values are cast if that
     cannot change their meaning (views and dictionaries to plain values, narrower to wider numbers). Otherwise
-    SchemaMismatchError names the column.
+    SchemaMismatchError names the column. `convert` first converts values to types that Arrow does not have.
     """
     target = schema.to_arrow()
+    if not any(map(is_of_another_system, target)):
+        convert = None
     for batch in batches:
-        yield batch if batch.schema.equals(target) else _fit(batch, target)
+        is_ready = convert is None and batch.schema.equals(target)
+        yield batch if is_ready else _fit(batch, target, convert)
 
 
-def _fit(batch: pa.RecordBatch, target: pa.Schema) -> pa.RecordBatch:
+def _fit(batch: pa.RecordBatch, target: pa.Schema, convert: Converter | None) -> pa.RecordBatch:
     check_compatible(batch.schema, target)
     positions = {name: position for position, name in enumerate(batch.schema.names)}
     columns = []
@@ -35,7 +55,9 @@ def _fit(batch: pa.RecordBatch, target: pa.Schema) -> pa.RecordBatch:
         if position is None:
             columns.append(pa.nulls(batch.num_rows, wanted.type))
         else:
-            columns.append(_cast(batch.column(position), wanted))
+            column, offered = batch.column(position), batch.schema.field(position)
+            found = None if convert is None else _converted(column, offered, wanted, convert)
+            columns.append(_cast(column, wanted) if found is None else found)
     return pa.RecordBatch.from_arrays(columns, schema=target) if columns else batch
 
 
@@ -58,6 +80,34 @@ def check_compatible(offered: pa.Schema, target: pa.Schema) -> None:
             f"The column '{missing[0]}' is missing and is non-nullable in the dataset",
             remedy="Add the column to the data",
         )
+
+
+def _converted(array: pa.Array, offered: pa.Field, wanted: pa.Field, convert: Converter) -> pa.Array | None:
+    """Values for a type that Arrow does not have; None if they are of that type, or it has the type."""
+    if not is_of_another_system(wanted) or _extensions(offered) == _extensions(wanted):
+        return None
+    if is_of_another_system(offered) and not _is_text(plain_field(offered).type):
+        raise _mismatch(offered.type, wanted, "of another extension type")
+    try:
+        return convert(array, wanted)
+    except pa.ArrowInvalid as error:
+        raise SchemaMismatchError(
+            f"The values do not fit the type of the column: {error}",
+            column=wanted.name,
+            remedy="Correct or cast them before writing",
+        ) from error
+
+
+def _extensions(field: pa.Field) -> list[tuple[str, Any]]:
+    """The extension types of a field and the fields inside it; opaque ones with their parameters."""
+    field = plain_field(field)
+    metadata = text_metadata(field.metadata)
+    name, parameters = metadata.get(EXTENSION_NAME, ""), None
+    if name == OPAQUE_EXTENSION:
+        with suppress(ValueError, RecursionError):
+            parameters = json.loads(metadata.get(EXTENSION_METADATA, ""))
+    inner = (field.type.field(place) for place in range(field.type.num_fields))
+    return [(name, parameters), *(found for child in inner for found in _extensions(child))]
 
 
 def _cast(array: pa.Array, wanted: pa.Field) -> pa.Array:

@@ -34,6 +34,7 @@ from lance_sql.engines.statement_run import Runs, StatementRun
 from lance_sql.engines.table_session import TableSession
 from lance_sql.pushdown_settings import NO_PUSHDOWNS
 from lance_sql.types.exact import exact_columns
+from lance_sql.types.sources import stored_relation
 
 if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
@@ -397,7 +398,9 @@ class DuckDBQuery:
         if self._relation is None:
             return pa.schema([]), iter(())
         with self._engine.running(run, self._expected):
-            reader = self._engine.call(_reader_of(self._relation))
+            relation = stored_relation(self._relation)[0] if run.wants_stored else self._relation
+            reader = self._engine.call(_reader_of(relation))
+        run.has_stored = run.wants_stored
         return reader.schema, self._batches(reader, run)
 
     def _batches(self, reader: pa.RecordBatchReader, run: StatementRun) -> Iterator[pa.RecordBatch]:
