@@ -23,6 +23,8 @@ _STEPS = re.compile(
 NULL_OPERAND = re.compile(r"unsupported operand type\(s\) for [&|]: .*\bBooleanScalar\b", re.DOTALL)
 #: DuckDB's message for a result that is read too late.
 _CLOSED = re.compile(r"Connection (?:has )?already (?:been )?closed")
+#: DuckDB's message for an error in itself, after which it runs no more statements: it quotes the first one.
+_FAILED = re.compile(r"^(?:INTERNAL|FATAL) Error: (?:.*\nOriginal error: )?(?P<error>[^\n]*)", re.DOTALL)
 
 _COLUMN = re.compile(
     r"Referenced (?:table )?column .+? (?:was )?not found|No field named |does not have a column named"
@@ -66,6 +68,14 @@ def translated(
         return LanceError(
             "The connection was closed before the rows were read",
             remedy="Read them first, for example with result.arrow()",
+        )
+    failed = _FAILED.search(text)
+    if failed is not None:
+        return SqlError(
+            "DuckDB failed because of an error in itself, and runs no more statements: "
+            + failed["error"].strip('"'),
+            remedy="Close the session and connect again: datasets are as their last commit left them",
+            engine=engine.name,
         )
     head, *pointer = _POINTER.split(_PREFIX.sub("", text), maxsplit=1)
     message = " ".join(_PARSER_ERROR.sub(r"\1", head).partition(_CANDIDATES)[0].rstrip().split("\n"))

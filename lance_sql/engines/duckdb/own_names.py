@@ -74,7 +74,7 @@ class OwnNames:
         number = self._changes.of_names
         try:
             default, rows = self._default(), self._run(self._connection(), _NAMES).fetchall()
-        except duckdb.TransactionException:  # it can only be rolled back
+        except (duckdb.TransactionException, duckdb.FatalException):  # only rolling back, or closing, is left
             return self._read or _Read(number, self.first, {})
         kinds: dict[str, str] = {}
         for name, temporary, kind in rows:

@@ -108,7 +108,7 @@ class DuckDBEngine(TableSession[DuckDBTable]):
     def unregister(self, name: str) -> None:
         try:
             self.connection.unregister(name)
-        except duckdb.TransactionException:  # after an error, a transaction can only be rolled back
+        except (duckdb.TransactionException, duckdb.FatalException):  # only rolling back, or closing, is left
             self._left.append(name)
         self._tables.pop(name, None)
         self._others.pop(name, None)
@@ -120,14 +120,15 @@ class DuckDBEngine(TableSession[DuckDBTable]):
         self._others[name] = data
 
     def names(self) -> list[str]:
-        found: list[str] = self._table("SHOW TABLES", None)["name"].to_pylist()
+        found: list[str] = self.describing("SHOW TABLES")["name"].to_pylist()
         return found
 
     def describing(self, text: str) -> pa.Table:
-        return self._table(text, None)
+        with self.running(self.begin()):
+            return self._table(text, None)
 
     def databases(self) -> list[str]:
-        found: list[str] = self._table("SHOW DATABASES", None)["database_name"].to_pylist()
+        found: list[str] = self.describing("SHOW DATABASES")["database_name"].to_pylist()
         return found
 
     def matching_names(self) -> Names:

@@ -11,6 +11,8 @@ from typing import Any, Final, TypeVar
 import duckdb
 
 from lance_sql.catalog.access import UNRESTRICTED, Restrictions
+from lance_sql.engines.duckdb.capabilities import CAPABILITIES
+from lance_sql.engines.errors import translated
 from lance_sql.text.kinds import KINDS, Does
 
 T = TypeVar("T")
@@ -130,7 +132,10 @@ class Settings:
         if known is not None and known[0] == state:
             value: T = known[1]
             return value
-        value = find(self._connection())
+        try:
+            value = find(self._connection())
+        except duckdb.FatalException as error:
+            raise translated(error, CAPABILITIES) from None
         if state is not None:
             self._known[find] = state, value
         return value
