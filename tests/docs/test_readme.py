@@ -11,7 +11,10 @@ from documentation import Block, check_output, code_blocks, run_bash, run_python
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 #: Pages that take minutes.
-SLOW = {"search-tour.md": pytest.mark.slow(reason="computes vectors of texts")}
+SLOW = {
+    "search-tour.md": pytest.mark.slow(reason="computes vectors of texts"),
+    "from-delta.md": pytest.mark.slow(reason="writes tables by Spark, as spark.md does in each run"),
+}
 NOT_CODE = {"text"}
 
 
