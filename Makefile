@@ -68,7 +68,7 @@ $(STAMPS)/dev: $(BUILD_INPUTS) | $(STAMPS)/build-requirements
 
 # --- what to run ----------------------------------------------------------------------------------------------------
 
-.PHONY: help demo test test-all test-datafusion test-matrix test-spark-versions test-sail test-wheel-spark fuzz mutants endurance lint format bench bench-spark bench-report docs screenshots wheel test-wheel first-minutes test-aarch64 setup clean
+.PHONY: help demo test test-all test-pushdowns test-datafusion test-matrix test-spark-versions test-sail test-wheel-spark fuzz mutants endurance lint format bench bench-spark bench-report docs screenshots wheel test-wheel first-minutes test-aarch64 setup clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 12
@@ -84,6 +84,11 @@ test: $(STAMPS)/dev  ## Every test but the slow ones (TEST_WORKERS=2 processes),
 # Random tests draw five times as many examples.
 test-all: lint  ## Lint, then every test
 	@LANCE_SQL_EXAMPLES=5 $(BIN)/python -m pytest -n $(TEST_WORKERS) $(PYTEST_ARGS)
+
+test-pushdowns: $(STAMPS)/dev  ## The SQL tests without pushdowns, and with all of them forced
+	@for setting in DISABLED_PUSHDOWNS=all FORCE_PUSHDOWNS=true; do \
+	  env LANCE_SQL_$$setting $(BIN)/python -m pytest -n $(TEST_WORKERS) -m 'not slow' tests/sql; \
+	done
 
 test-datafusion: $(STAMPS)/dev  ## The DataFusion tests on the two major versions before the current one
 	@for major in 53 54; do \

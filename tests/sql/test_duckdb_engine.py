@@ -210,6 +210,7 @@ builtins.__import__ = without_sources
 import lance_sql
 
 with lance_sql.connect(sys.argv[1]) as connection:
+    connection.execute("SET enable_progress_bar = false")
     print(connection.sql("SELECT count(*), sum(id) FROM measurements WHERE id > 2").fetchall())
     print("~12 rows" in connection.explain("SELECT id FROM measurements").plan)
     print(connection.sql("SELECT _rowid, label FROM measurements WHERE label = 'cherry'").fetchall())

@@ -38,6 +38,7 @@ def test_an_error_of_one_statement_does_not_mask_that_of_the_next(damaged, engin
                 connection.sql(f"SELECT nope FROM '{damaged}'").arrow()
 
 
+@pytest.mark.pushdowns
 def test_scans_that_nobody_asked_for_the_error_of(damaged):
     """As when DuckDB needs no more rows than came before the error."""
     with lance_sql.connect() as connection:
