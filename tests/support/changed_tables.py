@@ -65,6 +65,8 @@ def _missed(uri: str, rows: Rows) -> set[str]:
 
     Bitmaps of release 0.16 do not find all nulls: pylance loses these rows, and has to scan for them.
     """
+    if not lance_sql.open(uri).inspect.indices().num_rows:
+        return set()  # nothing to look up, nor does pylance filter every table as it was
     theirs, names = lance.dataset(uri), set(rows[0]) if rows else set()
     return {
         where
