@@ -17,6 +17,7 @@
 #include "text/builder.hpp"
 #include "text/text_search.hpp"
 #include "text/token_set.hpp"
+#include "text/transducer.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -181,18 +182,18 @@ void bind_builder(nb::module_& m) {
           "Bytes and ends of blocks, blocks per term, best scores, documents per term; bytes of positions, "
           "their ends per term, their begins per block.")
       .def(
-          "tokens",
+          "transducer",
           [](const IndexBuilder& self) {
             std::vector<uint8_t> bytes;
-            std::vector<int64_t> ends{0};
-            for (uint32_t term = 0; term < self.terms(); ++term) {
-              const std::string_view token = self.term(term);
-              bytes.insert(bytes.end(), token.begin(), token.end());
-              ends.push_back(static_cast<int64_t>(bytes.size()));
+            uint64_t total = 0;
+            {
+              nb::gil_scoped_release nogil;
+              bytes = transducer_of(self.terms(), [&](uint32_t term) { return self.term(term); });
+              for (uint32_t term = 0; term < self.terms(); ++term) total += self.term(term).size();
             }
-            return std::make_tuple(array_of(bytes), array_of(ends));
+            return std::make_tuple(array_of(bytes), total);
           },
-          "The terms as bytes and their ends.")
+          "The terms as a finite-state transducer, and how many bytes they have together.")
       .def_prop_ro("terms", &IndexBuilder::terms)
       .def("rows", [](const IndexBuilder& self) { return array_of(self.rows()); })
       .def("lengths", [](const IndexBuilder& self) { return array_of(self.lengths()); })

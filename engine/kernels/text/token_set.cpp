@@ -4,16 +4,13 @@
 #include <numeric>
 
 #include "text/tokenizer.hpp"
+#include "text/transducer.hpp"
 
 namespace lance {
 namespace {
 
-// Longer tokens and more bytes than any index has: what claims them is damaged.
-constexpr size_t kLongest = 1 << 16;
+// More bytes than any index has: what claims them is damaged.
 constexpr uint64_t kMostBytes = uint64_t{1} << 33;
-
-// The letters that have a short form in transducers.
-constexpr char kCommon[] = "te/oasripcnw.hlm-du012g=:bf3y5&_4v9678k%?xCDASFIBEjPTzRNM+LOqHG";
 
 struct Node {
   bool final = false;
@@ -54,7 +51,7 @@ class Transducer {
       found.transitions = 1;
       uint64_t at = address;
       const uint32_t common = state & 0x3f;
-      found.input = common ? static_cast<uint8_t>(kCommon[common - 1]) : byte(--at);
+      found.input = common ? static_cast<uint8_t>(kCommonLetters[common - 1]) : byte(--at);
       if (state & 0x40) {
         found.target = below(at, 1);
         return found;
@@ -179,10 +176,12 @@ TokenSet::TokenSet(Span bytes, uint32_t limit, uint64_t total) {
   const Transducer transducer(bytes);
   check(transducer.keys <= limit && total <= kMostBytes,
         "a set of tokens has more of them than posting lists");
+  // Nodes with ways that were not gone yet, and the bytes that lead to them.
   struct Level {
     Node node;
     uint32_t next;
     uint64_t output;
+    size_t length;
   };
   std::vector<Level> path;
   std::string token;
@@ -200,21 +199,19 @@ TokenSet::TokenSet(Span bytes, uint32_t limit, uint64_t total) {
       const size_t last = numbers_.size() - 1;
       check(last == 0 || at(last - 1) < at(last), "the tokens of a set do not ascend");
     }
-    path.push_back({node, 0, output});
+    if (node.transitions) path.push_back({node, 0, output, token.size()});
   };
   if (transducer.keys == 0) return;
   enter(transducer.root, 0);
   while (!path.empty()) {
     Level& level = path.back();
-    if (level.next == level.node.transitions) {
-      path.pop_back();
-      if (!token.empty()) token.pop_back();
-      continue;
-    }
+    token.resize(level.length);
     const auto next = transducer.transition(level.node, level.next++);
+    const uint64_t output = level.output + next.output;
+    if (level.next == level.node.transitions) path.pop_back();
     token.push_back(static_cast<char>(next.input));
-    check(token.size() <= kLongest, "a token is too long");
-    enter(next.target, level.output + next.output);
+    check(token.size() <= total, "a set of tokens is larger than it says");
+    enter(next.target, output);
   }
   check(numbers_.size() == transducer.keys, "a set of tokens has fewer of them than it says");
 }

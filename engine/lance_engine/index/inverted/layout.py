@@ -18,6 +18,7 @@ LENGTH: Final = "_num_tokens"
 TOKEN: Final = "_token"
 TOKEN_ID: Final = "_token_id"
 TRANSDUCER: Final = "_token_fst_bytes"
+TRANSDUCER_KEYS: Final = "_token_next_id"
 TRANSDUCER_TOTAL: Final = "_token_total_length"
 POSTING: Final = "_posting"
 BEST: Final = "_max_score"
@@ -95,7 +96,7 @@ def written_metadata(analysis: Analysis, *, with_position: bool, partitions: int
     return {
         "partitions": json.dumps(list(range(partitions))),
         "params": analysis.params(with_position=with_position, block_size=BLOCK),
-        "token_set_format": "arrow",
+        "token_set_format": "fst",
         **posting_metadata(with_position=with_position),
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 from pyroaring import BitMap
 
@@ -18,8 +19,9 @@ _DOCUMENTS: Final = 1 << 21
 
 _TOKENS: Final = pa.schema(
     [
-        pa.field(names.TOKEN, pa.utf8(), nullable=False),
-        pa.field(names.TOKEN_ID, pa.uint32(), nullable=False),
+        pa.field(names.TRANSDUCER, pa.large_binary(), nullable=False),
+        pa.field(names.TRANSDUCER_KEYS, pa.uint32(), nullable=False),
+        pa.field(names.TRANSDUCER_TOTAL, pa.uint64(), nullable=False),
     ]
 )
 _DOCS: Final = pa.schema(
@@ -44,14 +46,19 @@ def write_partition(
 ) -> None:
     """Write a partition with the documents of a builder, which is finished."""
     builder.finish()
-    data, ends = builder.tokens()
     terms = builder.terms
-    tokens = pa.Array.from_buffers(
-        pa.large_utf8(), terms, [None, pa.py_buffer(ends), pa.py_buffer(data)]
-    ).cast(pa.utf8())
+    tokens, total = builder.transducer()
     file = output.create(file_name(number, "tokens"), _TOKENS)
-    numbers = pa.array(range(terms), pa.uint32())
-    file.write(pa.RecordBatch.from_arrays([tokens, numbers], schema=_TOKENS))
+    file.write(
+        pa.RecordBatch.from_arrays(
+            [
+                _binaries(tokens, np.array([0, len(tokens)])),
+                pa.array([terms], pa.uint32()),
+                pa.array([total], pa.uint64()),
+            ],
+            schema=_TOKENS,
+        )
+    )
     file.finish({})
     rows, lengths = builder.rows(), builder.lengths()
     file = output.create(file_name(number, "docs"), _DOCS)
