@@ -201,7 +201,7 @@ def _name(request: Any) -> str:
 
 
 #: What ``rest`` knows besides ``header.NAME``.
-REST_PROPERTIES: Final = ("endpoint", "uri", "bearer_token", "api_key")
+_REST_PROPERTIES: Final = ("endpoint", "uri", "bearer_token", "api_key")
 
 
 def connect_service(
@@ -220,6 +220,12 @@ def connect_service(
         ) from error
     levels = [level for level in root.split(DELIMITER) if level]
     if kind == "rest":
+        for name in properties:
+            if name not in _REST_PROPERTIES and not name.startswith("header."):
+                raise LanceError(
+                    f"Unknown option {name!r} of a REST namespace",
+                    remedy=f"The options are {', '.join(_REST_PROPERTIES)} and header.NAME",
+                )
         endpoint = properties.get("endpoint") or properties.get("uri")
         if not endpoint:
             raise LanceError(

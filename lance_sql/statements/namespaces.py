@@ -10,7 +10,7 @@ from lance_engine.errors import UnsupportedFeatureError
 
 from lance_sql.catalog.attached import SESSION
 from lance_sql.catalog.namespaces import MAIN, DirectoryNamespace, Namespace, is_remote, named
-from lance_sql.catalog.service import REST_PROPERTIES, connect_service
+from lance_sql.catalog.service import connect_service
 from lance_sql.errors import SqlError
 from lance_sql.statements.outcome import done
 from lance_sql.statements.session import Session
@@ -95,12 +95,6 @@ def _namespace(session: Session, place: str, options: dict[str, str]) -> Namespa
     storage_options = session.catalog.storage_options
     kind = options.pop("impl", "rest" if "endpoint" in options else "dir").lower()
     if kind != "dir":
-        for name in options if kind == "rest" else ():
-            if name not in REST_PROPERTIES and not name.startswith("header."):
-                raise SqlError(
-                    f"Unknown option {name.upper()} of a REST namespace",
-                    remedy=f'The options are {", ".join(REST_PROPERTIES).upper()} and "header.NAME"',
-                )
         session.catalog.options_of(options.get("endpoint", f"{kind}://{place}"))  # may be refused
         return connect_service(kind, place, options, storage_options)
     if options:

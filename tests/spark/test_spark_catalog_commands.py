@@ -93,6 +93,16 @@ def test_services_do_not_rename(tmp_path: Path) -> None:
         run(Options.parse(texts))
 
 
+def test_unknown_settings_of_a_service_are_refused() -> None:
+    texts = {
+        "path": "x",
+        "planner.namespace": json.dumps({"impl": "rest", "uri": "http://127.0.0.1:1", "tokn": "secret"}),
+        "planner.catalog_command": json.dumps({"do": "load", "namespace": [], "table": "t"}),
+    }
+    with pytest.raises(LanceError, match=r"Unknown option 'tokn'.*bearer_token"):
+        run(Options.parse(texts))
+
+
 def test_a_server_that_refuses_says_so(tmp_path: Path) -> None:
     with namespace_server(tmp_path) as (endpoint, _):
         service = {"impl": "rest", "uri": endpoint}

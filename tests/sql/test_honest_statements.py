@@ -336,7 +336,7 @@ def test_options_of_secrets_without_effect_are_refused(engine: str, options: str
 def test_options_of_services_without_effect_are_refused() -> None:
     with (
         lance_sql.connect() as session,
-        pytest.raises(LanceError, match="Unknown option NOPE"),
+        pytest.raises(LanceError, match="Unknown option 'nope'"),
     ):
         session.sql("ATTACH 'x' AS x (TYPE lance, ENDPOINT 'http://127.0.0.1:1', NOPE 1)")
 
