@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -91,12 +92,15 @@ def update(session: Session, statement: exp.Update, params: Parameters) -> pa.Ta
         whole = pa.schema([*changed, *rest])
     text = _select(statement, columns, [others.this] if others is not None else None)
 
-    def rows_of(target: SqlDataset) -> tuple[RowChanges, _Updated]:
-        batches = computed_batches(session, target, text, params)
-        updated = _Updated(batches, changed.names, whole, returning is not None)
-        return RowChanges(replaced=updated), updated
+    # A failed write leaves batches, which must end on this thread: no other may use the session.
+    with ExitStack() as begun:
 
-    updated = commit(session, dataset, rows_of)
+        def rows_of(target: SqlDataset) -> tuple[RowChanges, _Updated]:
+            batches = begun.enter_context(closing(computed_batches(session, target, text, params)))
+            updated = _Updated(batches, changed.names, whole, returning is not None)
+            return RowChanges(replaced=updated), updated
+
+        updated = commit(session, dataset, rows_of)
     if returning is None:
         return counted(updated.rows)
     rows = pa.Table.from_batches(updated.kept, schema=whole).select(schema.names)
@@ -193,7 +197,7 @@ def _select(
 
 def computed_batches(
     session: Session, target: SqlDataset, text: str, params: Parameters
-) -> Iterator[pa.RecordBatch]:
+) -> Generator[pa.RecordBatch]:
     """The rows of a query over `target`, which is temporarily registered with row addresses."""
     computing = session.computing()
     with computing.lend(target, Statement(text).system_columns) as lent:

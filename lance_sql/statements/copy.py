@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -86,10 +86,11 @@ def _copy_from(
     path = statement.args["files"][0].name
     if _format(statement, path) == "lance":
         query = "SELECT * FROM '{}'".format(path.replace("'", "''"))
-        append(session, dataset, counter.through(fitted_query(computing, query, schema, columns)))
-        return counted(counter.rows)
-    with _copied_rows(computing, written, schema, columns, params) as query:
-        append(session, dataset, counter.through(fitted_query(computing, query, schema, columns)))
+        source: AbstractContextManager[str] = nullcontext(query)
+    else:
+        source = _copied_rows(computing, written, schema, columns, params)
+    with source as query, fitted_query(computing, query, schema, columns) as rows:
+        append(session, dataset, counter.through(rows))
     return counted(counter.rows)
 
 

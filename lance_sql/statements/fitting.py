@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import pyarrow as pa
 from lance_engine.base import nearest_name
@@ -20,6 +21,7 @@ from lance_sql.types.stored import stored_batches
 _SOURCE = "lance_sql_source"
 
 
+@contextmanager
 def fitted_query(
     session: Session,
     query: str,
@@ -29,8 +31,8 @@ def fitted_query(
     by_name: bool = False,
     params: Parameters = None,
     width: int | None = None,
-) -> pa.RecordBatchReader:
-    """The rows of `query` as rows of a dataset with `schema`.
+) -> Iterator[pa.RecordBatchReader]:
+    """The rows of `query` as rows of a dataset with `schema`, to be read in this block.
 
     `width` is the number of its columns, if known. They are the columns named in `columns`, in that order, by
     default all columns of the dataset; or with `by_name` those with the same names. Columns without a value
@@ -62,14 +64,13 @@ def fitted_query(
     aliases = ", ".join(quote(f"c{index}") for index in range(len(offered)))
     rows = LENT if source is not None else f"({query})"
     text = f"SELECT {_cast(values, schema)} FROM {rows} AS {_SOURCE}({aliases})"
-    batches = session.select(text, params) if source is None else _lent(session.computing(), source, text)
-    return pa.RecordBatchReader.from_batches(schema, stored_batches(batches, schema))
-
-
-def _lent(computing: Session, source: pa.RecordBatchReader, text: str) -> Iterator[pa.RecordBatch]:
-    """The rows of a query over rows from another engine."""
+    if source is None:
+        yield pa.RecordBatchReader.from_batches(schema, stored_batches(session.select(text, params), schema))
+        return
+    computing = session.computing()
     with computing.lend(source) as lent:
-        yield from computing.select(text.replace(LENT, lent))
+        batches = computing.select(text.replace(LENT, lent))
+        yield pa.RecordBatchReader.from_batches(schema, stored_batches(batches, schema))
 
 
 def default_row(session: Session, schema: pa.Schema) -> pa.RecordBatchReader:

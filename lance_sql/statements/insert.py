@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
@@ -47,23 +47,25 @@ def insert(session: Session, statement: exp.Insert, params: Parameters) -> pa.Ta
     check_returning(session, returning, dataset.storage_schema.empty_table(), name_of(table))
     columns = [part.name for part in statement.this.expressions] if table is not statement.this else None
     schema = dataset.storage_schema
-    if statement.args.get("default"):
-        rows = default_row(session, schema)
-    else:
-        values = statement.expression if isinstance(statement.expression, exp.Values) else None
-        query = _query(statement, schema, columns)
-        with session.catalog.without_reads() if _is_constant(session, values) else nullcontext():
-            rows = fitted_query(
-                session if values is None else session.computing(),
-                query,
-                schema,
-                columns,
-                by_name=bool(statement.args.get("by_name")),
-                params=params,
-                width=None if values is None else len(values.expressions[0].expressions),
-            )
     counter = Counter(keep=returning is not None)
-    append(session, dataset, counter.through(rows))
+    with ExitStack() as computing:
+        if statement.args.get("default"):
+            rows = default_row(session, schema)
+        else:
+            values = statement.expression if isinstance(statement.expression, exp.Values) else None
+            query = _query(statement, schema, columns)
+            with session.catalog.without_reads() if _is_constant(session, values) else nullcontext():
+                fitted = fitted_query(
+                    session if values is None else session.computing(),
+                    query,
+                    schema,
+                    columns,
+                    by_name=bool(statement.args.get("by_name")),
+                    params=params,
+                    width=None if values is None else len(values.expressions[0].expressions),
+                )
+                rows = computing.enter_context(fitted)
+        append(session, dataset, counter.through(rows))
     if returning is None:
         return counted(counter.rows)
     table_rows = pa.Table.from_batches(counter.batches, schema=schema)

@@ -13,6 +13,7 @@ import pytest
 from lance_engine.errors import InvalidFilterError, LanceError
 
 import lance_sql
+from lance_sql.statements.session import LENT
 
 HOURS = [0, 1, 4, 5, 23, 24, 29]
 ZONED = [
@@ -246,3 +247,31 @@ def test_parameters_need_no_spaces(rows: lance_sql.Connection, statement: str, v
     rows.sql("UPDATE t SET n=?+?,s=? WHERE n IN (?,?)", [2, 3, "c", 1, 7])
     rows.sql("DELETE FROM t WHERE (n,s)=(?,?)", [9, "c"])
     assert rows.sql("SELECT * FROM t").fetchall() == [(5, "c")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "UPDATE t SET i = {value}",
+        "UPDATE t SET i = {value} RETURNING *",
+        "INSERT INTO t SELECT {value} FROM s t",
+        "INSERT INTO t SELECT {value} FROM s t RETURNING *",
+        "MERGE INTO t USING (SELECT i, {value} AS k FROM s t) q ON t.i = q.i "
+        "WHEN MATCHED THEN UPDATE SET i = q.k",
+        "COPY (SELECT {value} AS i FROM s t) TO '{path}' (FORMAT lance, MODE append)",
+    ],
+)
+def test_a_session_goes_on_while_the_error_of_a_change_is_kept(
+    tmp_path: Path, engine: str, text: str
+) -> None:
+    """As a notebook keeps the last one: its frames hold the rows that were not written."""
+    schema = pa.schema([pa.field("i", pa.int64(), nullable=False)])
+    for name in "ts":
+        lance_sql.write(pa.table([range(20_000)], schema=schema), tmp_path / f"{name}.lance")
+    with lance_sql.connect(tmp_path, engine=engine) as session:
+        value = "CASE WHEN t.i = 250 THEN NULL ELSE t.i END"
+        with pytest.raises(LanceError, match=r"(?i)null value in a") as kept:
+            session.sql(text.format(value=value, path=tmp_path / "t.lance")).fetchall()
+        assert session.sql("SELECT count(*), count(i) FROM t").fetchone() == (20_000, 20_000)
+        assert not [name for name in session.computing()._engine._tables if name.startswith(LENT)]
+    assert kept.value
