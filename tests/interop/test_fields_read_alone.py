@@ -9,6 +9,7 @@ import lance
 import numpy as np
 import pyarrow as pa
 import pytest
+from counts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lance_engine.dataset import DatasetVersion
@@ -95,7 +96,7 @@ def stored(request, tmp_path_factory) -> tuple[DatasetVersion, dict[str, list[An
     return dataset, values
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(data=st.data())
 def test_fields_are_null_where_structs_are(stored, data):
     dataset, values = stored
@@ -113,7 +114,7 @@ def test_fields_are_null_where_structs_are(stored, data):
         assert column.to_pylist() == values[path][first : first + count]
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=examples(6), deadline=None)
 @given(least=st.integers(0, ROWS), path=st.sampled_from(TEXTS))
 def test_conditions_and_other_fields(stored, least, path):
     dataset, values = stored

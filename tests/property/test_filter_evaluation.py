@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as at
 import pytest
+from counts import examples
 from hypothesis import HealthCheck, given, settings
 from lance_engine.expr.evaluate import evaluate
 from lance_engine.expr.from_sql import parse_sql
@@ -209,7 +210,7 @@ def _duckdb_answer(con: duckdb.DuckDBPyConnection, text: str, batch: pa.RecordBa
 
 
 @settings(
-    max_examples=100,
+    max_examples=examples(50),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
@@ -227,7 +228,7 @@ def test_the_answer_is_that_of_duckdb(
     assert _duckdb_answer(con, str(node), batch) == answer
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(batch=batches(), text=predicates(), data=st.data())
 def test_statistics_never_contradict_the_answer(
     batch: pa.RecordBatch, text: str, data: st.DataObject

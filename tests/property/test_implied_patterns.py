@@ -5,6 +5,7 @@ from __future__ import annotations
 import duckdb
 import pyarrow as pa
 import pytest
+from counts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lance_engine.expr.evaluate import evaluate
@@ -35,7 +36,7 @@ def _found_by(
     return {text for (text,) in rows.fetchall()}
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(
     texts=TEXTS,
     pattern=st.text("aAbBkKiIsS\u212a\u00e4\u00c4%_%", max_size=5),

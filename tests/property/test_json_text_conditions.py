@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from counts import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from lance_engine import kernels
@@ -40,7 +41,7 @@ def stored(documents: list[object]) -> tuple[list[bytes], list[str]]:
     return binary.to_pylist(), jsonb.json_text(binary).to_pylist()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(75), deadline=None)
 @given(document=values, data=st.data())
 def test_what_must_be_stored_is(document, data):
     ((binary,), (text,)) = stored([document])
@@ -102,7 +103,7 @@ def expected(text: str, node: Node) -> bool:
             return all(tests) if type(node).__name__ == "And" else any(tests)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(data=st.data())
 def test_rows_that_pass(place, data):
     dataset = DatasetVersion.open(str(place / "t.lance"))
@@ -123,7 +124,7 @@ def test_rows_that_pass(place, data):
     assert found == [row["id"] for row in rows if row["doc"] is not None and expected(row["doc"], node)]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(
     found=st.lists(st.none() | st.binary(max_size=6).map(lambda end: b"\x40" + end) | st.binary(max_size=4)),
     wanted=st.sampled_from([b"a", b"ab", b"aab", b"\x40a"]),

@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from counts import examples
 from lance_engine.dataset import DatasetVersion
 from lance_engine.write.dataset import write_dataset
 
@@ -343,7 +344,7 @@ def _check(seed: int, location: str, filters: int) -> None:
 
 @pytest.mark.parametrize("seed", range(10))
 def test_random_filters(seed: int, tmp_path: Path) -> None:
-    _check(seed, str(tmp_path), 40)
+    _check(seed, str(tmp_path), examples(15))
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ import tempfile
 import lance
 import pyarrow as pa
 from corpus import difference
+from counts import examples
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from lance_engine.dataset import DatasetVersion
@@ -71,7 +72,7 @@ def tables(draw: st.DrawFn) -> pa.Table:
     return table.slice(start, draw(st.integers(1, table.num_rows - start)))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(30), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     table=tables(),
     version=st.sampled_from(["2.0", "2.1", "2.2"]),

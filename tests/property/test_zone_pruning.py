@@ -11,6 +11,7 @@ from typing import Any
 import hypothesis.strategies as st
 import lance
 import pyarrow as pa
+from counts import examples
 from hypothesis import HealthCheck, given, settings
 from lance_engine.dataset import DatasetVersion
 from lance_engine.scan.scanner import Scanner
@@ -115,7 +116,7 @@ def tables(draw: st.DrawFn) -> pa.Table:
     return pa.table(arrays)
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(20), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     table=tables(),
     filters=st.lists(predicates(), min_size=6, max_size=6),

@@ -9,6 +9,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
+from counts import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lance_engine.errors import LanceError
@@ -377,7 +378,7 @@ def queries(draw: st.DrawFn) -> str:
 
 
 @pytest.mark.parametrize("engine", ["duckdb"])
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(15), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     flags=st.lists(st.one_of(st.none(), st.text(max_size=20)), min_size=1, max_size=6),
     states=st.lists(st.one_of(st.none(), st.text(max_size=3)), min_size=1, max_size=6),

@@ -13,6 +13,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 import sql_tables
+from counts import examples
 from engine_versions import needs_duckdb_2
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -124,7 +125,9 @@ _PREDICATES = st.recursive(
 
 
 @needs_duckdb_2
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(75), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(predicate=_PREDICATES)
 def test_pushed_filters_select_what_duckdb_selects(plain, predicate):
     expected = plain.sql(f"SELECT id FROM a WHERE {predicate} ORDER BY id").fetchall()

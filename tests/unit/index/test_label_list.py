@@ -10,6 +10,7 @@ from typing import Any
 import hypothesis.strategies as st
 import pyarrow as pa
 import pytest
+from counts import examples
 from hypothesis import HealthCheck, given, settings
 from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import CorruptFileError, LanceError, UnsupportedTypeError
@@ -52,7 +53,7 @@ FILTERS = st.one_of(
 
 
 @settings(
-    max_examples=15,
+    max_examples=examples(15),
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],

@@ -7,6 +7,7 @@ import struct
 import numpy as np
 import pyarrow as pa
 import pytest
+from counts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lance_engine import kernels
@@ -42,7 +43,7 @@ def test_numbers_of_any_width(width: int, most: int, count: int) -> None:
         assert kernels.expand_lz4(data, True) == values
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(75), deadline=None)
 @given(
     numbers=st.lists(st.integers(0, 3_000), min_size=1, max_size=200),
     width=st.sampled_from([4, 8, 16]),
@@ -62,7 +63,7 @@ def test_blocks_that_declare_no_bytes(rest: bytes) -> None:
     assert same(struct.pack("<I", 0) + rest) == (rest == b"\0")
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(75), deadline=None)
 @given(st.binary(min_size=1, max_size=120), st.integers(0, 400))
 def test_blocks_of_any_bytes(data: bytes, size: int) -> None:
     same(struct.pack("<I", size) + data)

@@ -12,6 +12,7 @@ import lance
 import numpy as np
 import pyarrow as pa
 import pytest
+from counts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lance_engine import kernels
@@ -69,7 +70,7 @@ def test_every_reader_of_lz4_reads_them(literals: int, count: int, above: int) -
     assert narrow == (b"".join(n.to_bytes(8, "little", signed=True) for n in numbers) if fits else None)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     literals=st.integers(1, 8),
     count=st.integers(3, 40),

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import lance.file
 from corpus import difference
+from counts import examples
 from hypothesis import HealthCheck, given, note, settings
 from random_files import RandomFile, random_files
 from reference import file as reference_file
 
-SETTINGS = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+SETTINGS = settings(max_examples=examples(75), deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @SETTINGS

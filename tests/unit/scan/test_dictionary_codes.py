@@ -12,6 +12,7 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from counts import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lance_engine import kernels
@@ -309,7 +310,7 @@ def test_damaged_indices_are_reported(tmp_path: Path) -> None:
             assert "more values than it claims" in numbered or plain == "read", (plain, numbered)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(20), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     values=st.lists(st.one_of(st.none(), st.text(max_size=30)), min_size=1, max_size=400),
     seed=st.integers(0, 100),

@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from counts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lance_engine import kernels
@@ -62,7 +63,7 @@ CONDITIONS = {
 }
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(
     conditions=st.lists(st.sampled_from(sorted(CONDITIONS)), min_size=1, max_size=3, unique=True),
     columns=st.lists(
