@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import weakref
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
@@ -162,7 +163,13 @@ class QueryResult:
         run = self._last_run = self.engine.begin()
         run.wants_stored = wants_stored
         is_checked = self.is_checked and not wants_stored
-        stream = Stream(self._query, run, self.engine.alone, is_checked=is_checked)
+        this = weakref.ref(self)
+
+        def failed(error: LanceError) -> None:  # not to be run again, perhaps in a transaction that it aborts
+            if (result := this()) is not None:
+                result._error = error
+
+        stream = Stream(self._query, run, self.engine.alone, failed, is_checked=is_checked)
         self._opened(stream)
         return stream
 
@@ -329,15 +336,27 @@ def _numpy(column: pa.ChunkedArray) -> npt.NDArray[Any]:
 class Stream:
     """The batches of a running query; the rest can be read into memory at once.
 
-    `alone` is held while the statement runs.
+    `alone` is held while the statement runs. `failed` learns of errors.
     """
 
     def __init__(
-        self, query: Query, run: StatementRun, alone: AbstractContextManager[bool], *, is_checked: bool
+        self,
+        query: Query,
+        run: StatementRun,
+        alone: AbstractContextManager[bool],
+        failed: Callable[[LanceError], None],
+        *,
+        is_checked: bool,
     ) -> None:
-        self.schema, self._source = query.stream(run)
         self.run = run
         self._alone = alone
+        self._failed = failed
+        with alone:  # that another thread uses the session does not end the statement
+            try:
+                self.schema, self._source = query.stream(run)
+            except LanceError as error:
+                failed(error)
+                raise
         self._checked_kinds = query.kinds() if is_checked else ()
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
@@ -345,7 +364,11 @@ class Stream:
 
     def __next__(self) -> pa.RecordBatch:
         with self._alone:
-            batch = next(self._source)
+            try:
+                batch = next(self._source)
+            except LanceError as error:
+                self._failed(error)
+                raise
         check_widths(batch, self._checked_kinds)
         return batch
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import ExitStack, closing
+from contextlib import AbstractContextManager, closing, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -57,9 +57,10 @@ def delete(session: Session, statement: exp.Delete, params: Parameters) -> pa.Ta
     columns = list(dataset.schema.names) if returning is not None else []
     text = _select(statement, [f"{quote(name_of(table))}.{quote(name)}" for name in columns], using)
 
-    def rows_of(target: SqlDataset) -> tuple[RowChanges, pa.Table]:
+    @contextmanager
+    def rows_of(target: SqlDataset) -> Iterator[tuple[RowChanges, pa.Table]]:
         rows = computed(session, target, text, params).rename_columns([ROW_ADDRESS, *columns])
-        return RowChanges(distinct_numbers(addresses(rows))), rows
+        yield RowChanges(distinct_numbers(addresses(rows))), rows
 
     rows = commit(session, dataset, rows_of)
     if returning is not None:
@@ -92,15 +93,13 @@ def update(session: Session, statement: exp.Update, params: Parameters) -> pa.Ta
         whole = pa.schema([*changed, *rest])
     text = _select(statement, columns, [others.this] if others is not None else None)
 
-    # A failed write leaves batches, which must end on this thread: no other may use the session.
-    with ExitStack() as begun:
-
-        def rows_of(target: SqlDataset) -> tuple[RowChanges, _Updated]:
-            batches = begun.enter_context(closing(computed_batches(session, target, text, params)))
+    @contextmanager
+    def rows_of(target: SqlDataset) -> Iterator[tuple[RowChanges, _Updated]]:
+        with closing(computed_batches(session, target, text, params)) as batches:
             updated = _Updated(batches, changed.names, whole, returning is not None)
-            return RowChanges(replaced=updated), updated
+            yield RowChanges(replaced=updated), updated
 
-        updated = commit(session, dataset, rows_of)
+    updated = commit(session, dataset, rows_of)
     if returning is None:
         return counted(updated.rows)
     rows = pa.Table.from_batches(updated.kept, schema=whole).select(schema.names)
@@ -228,23 +227,24 @@ def addresses(rows: pa.Table) -> Any:
 def commit(
     session: Session,
     dataset: SqlDataset,
-    rows_of: Callable[[SqlDataset], tuple[RowChanges, Outcome]],
+    rows_of: Callable[[SqlDataset], AbstractContextManager[tuple[RowChanges, Outcome]]],
 ) -> Outcome:
     """Commit the changes that `rows_of` finds in the newest version; again if others changed the same rows.
 
-    Returns the other result of `rows_of`, for the changes that were committed.
+    Returns the other result of `rows_of`, for the changes that were committed. Rows that were not read end
+    with its block, on this thread: no other may use the session.
     """
     kind = type(dataset)
     outcomes: list[Outcome] = []
 
     def once(snapshot: Any) -> Any:
-        changes, outcome = rows_of(kind(snapshot))
-        outcomes[:] = [outcome]
-        return apply_changes(snapshot, changes)
+        with rows_of(kind(snapshot)) as (changes, outcome):
+            outcomes[:] = [outcome]
+            return apply_changes(snapshot, changes)
 
     def matches(part: SqlDataset) -> bool:
-        changes, _ = rows_of(part)
-        return len(changes.deleted) > 0 or any(batch.num_rows for batch in changes.replaced)
+        with rows_of(part) as (changes, _):
+            return len(changes.deleted) > 0 or any(batch.num_rows for batch in changes.replaced)
 
     changed = kind(redo_on_conflict(dataset.snapshot, once))
     session.catalog.looked_for(dataset, matches)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 
 import pyarrow as pa
 from lance_engine.base import nearest_name
@@ -67,10 +67,14 @@ def fitted_query(
     if source is None:
         yield pa.RecordBatchReader.from_batches(schema, stored_batches(session.select(text, params), schema))
         return
-    computing = session.computing()
-    with computing.lend(source) as lent:
-        batches = computing.select(text.replace(LENT, lent))
+    with closing(_lent(session.computing(), source, text)) as batches:
         yield pa.RecordBatchReader.from_batches(schema, stored_batches(batches, schema))
+
+
+def _lent(computing: Session, source: pa.RecordBatchReader, text: str) -> Generator[pa.RecordBatch]:
+    """The rows of a query over rows from another engine."""
+    with computing.lend(source) as lent:
+        yield from computing.select(text.replace(LENT, lent))
 
 
 def default_row(session: Session, schema: pa.Schema) -> pa.RecordBatchReader:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -77,7 +78,8 @@ def merge(
     clauses = _clauses(session, statement, schema, params, by_name)
     text = _query(statement, schema, clauses)
 
-    def rows_of(target: SqlDataset) -> tuple[RowChanges, dict[str, pa.Table]]:
+    @contextmanager
+    def rows_of(target: SqlDataset) -> Iterator[tuple[RowChanges, dict[str, pa.Table]]]:
         rows = computed(session, target, text, params)
         numbers = rows.column(_CLAUSE)
         parts = [rows.filter(pc.equal(numbers, number)) for number in range(len(clauses))]
@@ -104,7 +106,7 @@ def merge(
             added,
             inserts_keys=found["insert"].num_rows > 0,
         )
-        return changes, found
+        yield changes, found
 
     found = commit(session, dataset, rows_of)
     if returning is None:

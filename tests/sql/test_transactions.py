@@ -304,3 +304,30 @@ def test_a_statement_that_does_not_run_leaves_the_transaction_as_it_is(tmp_path:
             session.sql(wrong)
         session.sql("COMMIT")
         assert session.sql("SELECT id FROM t ORDER BY id").fetchall() == [(1,), (2,)]
+
+
+def test_a_query_that_failed_is_not_run_again_in_a_transaction(tmp_path: Path) -> None:
+    """Its error would abort the transaction, to which it does not belong."""
+    lance_sql.write(pa.table({"id": [1, 2], "s": ["a", "b"]}), tmp_path / "t.lance")
+    with lance_sql.connect(tmp_path) as session:
+        failing = session.sql("SELECT CAST(s AS INT) FROM t")
+        with pytest.raises(LanceError, match="Could not convert string 'a'"):
+            list(failing)
+        session.sql("BEGIN; INSERT INTO t (id) VALUES (9)")
+        assert session.sql("SELECT count(*) FROM t").fetchone() == (3,)
+        session.sql("COMMIT")
+        with pytest.raises(LanceError, match="Could not convert string 'a'"):
+            failing.fetchall()
+
+
+def test_names_keep_their_meaning_after_a_transaction_that_failed(tmp_path: Path) -> None:
+    lance_sql.write(pa.table({"id": [1, 2], "s": ["a", "b"]}), tmp_path / "t.lance")
+    with lance_sql.connect(tmp_path) as session:
+        assert session.sql("SELECT count(*) FROM t").fetchone() == (2,)
+        session.sql("BEGIN; INSERT INTO t (id) VALUES (9)")
+        with pytest.raises(LanceError):
+            session.sql("SELECT CAST('a' AS INT)").fetchall()
+        with pytest.raises(LanceError, match="ROLLBACK"):
+            session.sql("SELECT max(id) FROM t").fetchall()
+        session.sql("ROLLBACK")
+        assert session.sql("SELECT max(id) FROM t").fetchone() == (2,)

@@ -97,11 +97,11 @@ class DuckDBEngine(TableSession[DuckDBTable]):
         system_columns: Sequence[str],
         added: AddedColumns | None = None,
     ) -> None:
-        self._tables.pop(name, None)
-        self._others.pop(name, None)
         scanned = source(dataset, name, system_columns, planning=self._planning, runs=self._runs, added=added)
         with self.running(self.begin()):
             register_data(self.connection, name, scanned)
+        self._tables.pop(name, None)
+        self._others.pop(name, None)
         if isinstance(scanned, DuckDBTable):
             self._tables[name] = scanned
 
@@ -109,6 +109,8 @@ class DuckDBEngine(TableSession[DuckDBTable]):
         try:
             self.connection.unregister(name)
         except (duckdb.TransactionException, duckdb.FatalException):  # only rolling back, or closing, is left
+            self._left.append(name)
+        if self._in_transaction:  # a ROLLBACK would bring it back
             self._left.append(name)
         self._tables.pop(name, None)
         self._others.pop(name, None)
@@ -307,7 +309,9 @@ class DuckDBEngine(TableSession[DuckDBTable]):
             self.connection.execute(statement)
         self._in_transaction = statement == "BEGIN"
         while self._left:
-            self.connection.unregister(self._left.pop())
+            name = self._left.pop()
+            if name not in self._tables and name not in self._others:
+                self.connection.unregister(name)
 
     def check_transaction(self) -> None:
         with self.running(self.begin()):
