@@ -75,12 +75,13 @@ def test_every_kind_and_metric(tables, kind, metric):
                 by_pylance = estimated_by_pylance if estimates else found_by_pylance
                 rounded = is_estimate(kind) and estimates
                 expected = by_pylance(theirs, query, 20, filter, metric, **arguments)
-                # pylance estimates from rounded tables.
+                # pylance estimates from rounded tables. It builds graphs on several threads, each time
+                # another one, in which rounding may decide whether a search reaches the last row.
                 same_rows(
                     found,
                     expected,
                     0.5 if rounded else 2e-4,
-                    (10 if rounded else 0) or is_estimate(kind) * 8,
+                    (10 if rounded else 0) or is_estimate(kind) * 8 or ("HNSW" in kind) * 1,
                 )
 
 
