@@ -91,9 +91,7 @@ class QueryResult:
         return self._table
 
     def _exact(self) -> pa.Table:
-        self.run()
-        if self._error is not None:
-            raise self._error
+        self.run(raises=True)
         assert self._rows is not None
         return self._rows
 
@@ -280,10 +278,14 @@ class QueryResult:
 
         return html_table(self.arrow(), _SHOWN_ROWS)
 
-    def run(self) -> None:
-        """Run the statement unless done; an error is kept and raised when rows are read."""
-        if self._rows is not None or self._error is not None:
-            return
+    def run(self, *, raises: bool = False) -> None:
+        """Run the statement unless done; an error is kept, and raised now or when rows are read."""
+        if self._rows is None and self._error is None:
+            self._run()
+        if raises and self._error is not None:
+            raise self._error
+
+    def _run(self) -> None:
         # Other threads must not redefine names between the test of `is_running` and the run.
         with self.engine.alone:
             run = self._last_run = self.engine.begin()

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
 Outcome = TypeVar("Outcome")
+Answer = TypeVar("Answer")
 
 
 def delete(session: Session, statement: exp.Delete, params: Parameters) -> pa.Table | Rows | None:
@@ -49,11 +50,13 @@ def delete(session: Session, statement: exp.Delete, params: Parameters) -> pa.Ta
     returning = statement.args.get("returning")
     check_returning(session, returning, dataset.storage_schema.empty_table(), name_of(table))
     if where is None and not using:
-        rows = dataset.scan().to_table() if returning is not None else None
-        count = dataset.count_rows()
+        if returning is None:
+            found: pa.Table | Rows = counted(dataset.count_rows())
+        else:
+            found = returned(session, returning, dataset.scan().to_table(), name_of(table))
         session.catalog.looked_for(dataset, _any_row)
         session.catalog.renew(dataset.truncate())
-        return counted(count) if rows is None else returned(session, returning, rows, name_of(table))
+        return found
     columns = list(dataset.schema.names) if returning is not None else []
     text = _select(statement, [f"{quote(name_of(table))}.{quote(name)}" for name in columns], using)
 
@@ -62,10 +65,12 @@ def delete(session: Session, statement: exp.Delete, params: Parameters) -> pa.Ta
         rows = computed(session, target, text, params).rename_columns([ROW_ADDRESS, *columns])
         yield RowChanges(distinct_numbers(addresses(rows))), rows
 
-    rows = commit(session, dataset, rows_of)
-    if returning is not None:
+    def answer(rows: pa.Table) -> pa.Table | Rows:
+        if returning is None:
+            return counted(rows.num_rows)
         return returned(session, returning, rows.drop_columns([ROW_ADDRESS]), name_of(table))
-    return counted(rows.num_rows)
+
+    return commit(session, dataset, rows_of, answer)
 
 
 def update(session: Session, statement: exp.Update, params: Parameters) -> pa.Table | Rows | None:
@@ -93,40 +98,51 @@ def update(session: Session, statement: exp.Update, params: Parameters) -> pa.Ta
         whole = pa.schema([*changed, *rest])
     text = _select(statement, columns, [others.this] if others is not None else None)
 
+    def answer(batches: list[pa.RecordBatch]) -> Rows:
+        assert returning is not None
+        rows = pa.Table.from_batches(batches, schema=whole).select(schema.names)
+        return returned(session, returning, rows, name_of(table))
+
     @contextmanager
     def rows_of(target: SqlDataset) -> Iterator[tuple[RowChanges, _Updated]]:
         with closing(computed_batches(session, target, text, params)) as batches:
-            updated = _Updated(batches, changed.names, whole, returning is not None)
+            updated = _Updated(batches, changed.names, whole, None if returning is None else answer)
             yield RowChanges(replaced=updated), updated
 
-    updated = commit(session, dataset, rows_of)
-    if returning is None:
-        return counted(updated.rows)
-    rows = pa.Table.from_batches(updated.kept, schema=whole).select(schema.names)
-    return returned(session, returning, rows, name_of(table))
+    updated = commit(session, dataset, rows_of, lambda updated: updated)
+    return counted(updated.rows) if updated.returned is None else updated.returned
 
 
 class _Updated:
-    """The rows of an UPDATE, in stored types and with their addresses, as they are computed."""
+    """The rows of an UPDATE, in stored types and with their addresses, as they are computed.
+
+    `answer` computes RETURNING from all of them, as in `Counter`.
+    """
 
     def __init__(
-        self, batches: Iterator[pa.RecordBatch], columns: list[str], schema: pa.Schema, keep: bool
+        self,
+        batches: Iterator[pa.RecordBatch],
+        columns: list[str],
+        schema: pa.Schema,
+        answer: Callable[[list[pa.RecordBatch]], Rows] | None,
     ) -> None:
         self.rows = 0
-        #: the rows, without their addresses
-        self.kept: list[pa.RecordBatch] = []
+        self.returned: Rows | None = None
         self._batches = batches
         self._columns = columns
         self._schema = schema
-        self._keep = keep
+        self._answer = answer
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
+        kept = []
         for batch in self._batches:
             self.rows += batch.num_rows
             [rows] = stored_batches([batch.select(range(1, batch.num_columns))], self._schema)
-            if self._keep:
-                self.kept.append(rows)
+            if self._answer is not None:
+                kept.append(rows)
             yield with_addresses(batch.column(ROW_ADDRESS), rows.select(self._columns))
+        if self._answer is not None:
+            self.returned = self._answer(kept)
 
 
 def assignments(schema: pa.Schema, expressions: list[exp.Expression], owner: str) -> dict[str, str]:
@@ -228,18 +244,19 @@ def commit(
     session: Session,
     dataset: SqlDataset,
     rows_of: Callable[[SqlDataset], AbstractContextManager[tuple[RowChanges, Outcome]]],
-) -> Outcome:
+    answer: Callable[[Outcome], Answer],
+) -> Answer:
     """Commit the changes that `rows_of` finds in the newest version; again if others changed the same rows.
 
-    Returns the other result of `rows_of`, for the changes that were committed. Rows that were not read end
-    with its block, on this thread: no other may use the session.
+    Returns `answer` of the other result of `rows_of`, which is computed before the commit. Rows that were not
+    read end with the block of `rows_of`, on this thread: no other may use the session.
     """
     kind = type(dataset)
-    outcomes: list[Outcome] = []
+    answers: list[Answer] = []
 
     def once(snapshot: Any) -> Any:
         with rows_of(kind(snapshot)) as (changes, outcome):
-            outcomes[:] = [outcome]
+            answers[:] = [answer(outcome)]
             return apply_changes(snapshot, changes)
 
     def matches(part: SqlDataset) -> bool:
@@ -249,4 +266,4 @@ def commit(
     changed = kind(redo_on_conflict(dataset.snapshot, once))
     session.catalog.looked_for(dataset, matches)
     session.catalog.renew(changed)
-    return outcomes[0]
+    return answers[0]

@@ -47,7 +47,12 @@ def insert(session: Session, statement: exp.Insert, params: Parameters) -> pa.Ta
     check_returning(session, returning, dataset.storage_schema.empty_table(), name_of(table))
     columns = [part.name for part in statement.this.expressions] if table is not statement.this else None
     schema = dataset.storage_schema
-    counter = Counter(keep=returning is not None)
+
+    def answer(batches: list[pa.RecordBatch]) -> Rows:
+        assert returning is not None
+        return returned(session, returning, pa.Table.from_batches(batches, schema=schema), name_of(table))
+
+    counter = Counter(None if returning is None else answer)
     with ExitStack() as computing:
         if statement.args.get("default"):
             rows = default_row(session, schema)
@@ -66,10 +71,7 @@ def insert(session: Session, statement: exp.Insert, params: Parameters) -> pa.Ta
                 )
                 rows = computing.enter_context(fitted)
         append(session, dataset, counter.through(rows))
-    if returning is None:
-        return counted(counter.rows)
-    table_rows = pa.Table.from_batches(counter.batches, schema=schema)
-    return returned(session, returning, table_rows, name_of(table))
+    return counted(counter.rows) if counter.returned is None else counter.returned
 
 
 def _is_constant(session: Session, values: exp.Values | None) -> bool:

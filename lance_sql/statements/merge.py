@@ -108,17 +108,19 @@ def merge(
         )
         yield changes, found
 
-    found = commit(session, dataset, rows_of)
-    if returning is None:
-        return counted(sum(rows.num_rows for rows in found.values()))
-    batches = [
-        batch
-        for rows in found.values()
-        for batch in stored_batches(rows.select(schema.names).to_batches(), schema)
-    ]
-    actions = [pa.repeat(action.upper(), rows.num_rows) for action, rows in found.items()]
-    kept = _with_actions(pa.Table.from_batches(batches, schema=schema), actions)
-    return returned(session, returning, kept, name_of(statement.this))
+    def answer(found: dict[str, pa.Table]) -> pa.Table | Rows:
+        if returning is None:
+            return counted(sum(rows.num_rows for rows in found.values()))
+        batches = [
+            batch
+            for rows in found.values()
+            for batch in stored_batches(rows.select(schema.names).to_batches(), schema)
+        ]
+        actions = [pa.repeat(action.upper(), rows.num_rows) for action, rows in found.items()]
+        kept = _with_actions(pa.Table.from_batches(batches, schema=schema), actions)
+        return returned(session, returning, kept, name_of(statement.this))
+
+    return commit(session, dataset, rows_of, answer)
 
 
 def _values(batch: pa.RecordBatch, schema: pa.Schema, columns: Iterable[str]) -> pa.RecordBatch:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -26,22 +26,29 @@ def done() -> pa.Table:
 
 
 class Counter:
-    """Counts the rows of batches that pass through, and optionally keeps them."""
+    """Counts the rows of batches that pass through.
 
-    def __init__(self, keep: bool = False) -> None:
+    `answer` computes RETURNING from all of them after the last one, before the writer commits: if it fails,
+    so does the statement, and nothing has changed.
+    """
+
+    def __init__(self, answer: Callable[[list[pa.RecordBatch]], Rows] | None = None) -> None:
         self.rows = 0
-        self.batches: list[pa.RecordBatch] = []
-        self._keep = keep
+        self._answer = answer
+        self.returned: Rows | None = None
 
     def through(self, reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
         return pa.RecordBatchReader.from_batches(reader.schema, self._count(reader))
 
     def _count(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        kept = []
         for batch in batches:
             self.rows += batch.num_rows
-            if self._keep:
-                self.batches.append(batch)
+            if self._answer is not None:
+                kept.append(batch)
             yield batch
+        if self._answer is not None:
+            self.returned = self._answer(kept)
 
 
 def check_returning(session: Session, returning: exp.Returning | None, rows: pa.Table, name: str) -> None:
@@ -68,12 +75,15 @@ def _not_in_returning(what: str) -> UnsupportedFeatureError:
 
 
 def returned(session: Session, returning: exp.Returning, rows: pa.Table, name: str) -> Rows:
-    """``RETURNING expressions``, computed from the affected rows; `name` is the name of the table in them."""
+    """``RETURNING expressions``, computed from the affected rows; `name` is the name of the table in them.
+
+    To be called before the changes are committed: an error must leave the table as it was.
+    """
     from lance_sql.text.tokens import quote
 
     expressions = ", ".join(map(as_written, returning.expressions))
     computing = session.computing()
     with computing.lend(rows) as lent:
         result = computing.select(f"SELECT {expressions} FROM {lent} AS {quote(name)}")
-        result.run()
+        result.run(raises=True)
     return result

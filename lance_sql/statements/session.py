@@ -26,7 +26,7 @@ class Rows(Protocol):
     def columns(self) -> list[str]:
         """The column names."""
 
-    def run(self) -> None:
+    def run(self, *, raises: bool = False) -> None:
         """Run the query, and keep its rows or its error."""
 
     def arrow(self) -> pa.Table:

@@ -51,6 +51,19 @@ def test_refused_as_in_duckdb_and_without_a_change(connection: lance_sql.Connect
     assert connection.sql("SELECT count(*) FROM t.versions").fetchall() == [(1,)]
 
 
+@pytest.mark.parametrize("statement", STATEMENTS)
+def test_values_that_fail_leave_the_table_as_it_was(connection: lance_sql.Connection, statement: str) -> None:
+    """The check before knows no rows: only these make the expression fail."""
+    text = statement.format("CAST('x' || id AS INTEGER)")
+    before = connection.sql("SELECT * FROM t ORDER BY id").fetchall()
+    with pytest.raises(duckdb.Error, match="Could not convert"):
+        native().sql(text).fetchall()
+    with pytest.raises(lance_sql.LanceError, match="Could not convert"):
+        connection.sql(text)
+    assert connection.sql("SELECT * FROM t ORDER BY id").fetchall() == before
+    assert connection.sql("SELECT count(*) FROM t.versions").fetchall() == [(1,)]
+
+
 @pytest.mark.parametrize("expressions", ANSWERED)
 @pytest.mark.parametrize("statement", STATEMENTS)
 def test_answered_as_in_duckdb(connection: lance_sql.Connection, statement: str, expressions: str) -> None:

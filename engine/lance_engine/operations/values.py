@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from lance_engine.errors import (
     InvalidArgumentError,
@@ -21,6 +20,7 @@ from lance_engine.expr.evaluate import evaluate_value
 from lance_engine.expr.from_sql import parse_value
 from lance_engine.expr.tree import Cast, columns_of, walk
 from lance_engine.expr.value_types import value_type
+from lance_engine.finite import check_finite
 from lance_engine.logical_types import is_of_another_system
 from lance_engine.schema_tree import Schema
 
@@ -87,20 +87,8 @@ class ColumnValues:
 def _plain(values: pa.Array, kind: pa.DataType) -> pa.Array:
     """The values in the type of a column, without any encoding; ArrowInvalid for those that do not fit."""
     found = convert(values, value_type(kind))
-    _check_finite(values, found)
+    check_finite(values, found)
     return found
-
-
-def _check_finite(values: pa.Array, narrow: pa.Array) -> None:
-    """ArrowInvalid for finite numbers, also in lists, that became infinite: casts in filters allow that."""
-    while _is_list(narrow.type) and _is_list(values.type):
-        values, narrow = values.flatten(), narrow.flatten()
-    if not pa.types.is_floating(narrow.type) or values.type == narrow.type or len(values) != len(narrow):
-        return
-    wide = convert(values, pa.float64())
-    became = pc.and_(pc.is_inf(pc.cast(narrow, pa.float64())), pc.is_finite(wide))
-    if pc.any(became).as_py():
-        raise pa.ArrowInvalid("a number is out of range")
 
 
 def _is_narrowed(cast: Cast) -> bool:
@@ -110,11 +98,6 @@ def _is_narrowed(cast: Cast) -> bool:
     return bool(
         is_narrow and (types.is_floating(given) or types.is_decimal(given) or types.is_integer(given))
     )
-
-
-def _is_list(kind: pa.DataType) -> bool:
-    types = pa.types
-    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
 
 
 def column_values(
@@ -163,7 +146,7 @@ def column_values(
 
     def compute(batch: pa.RecordBatch) -> pa.Array:
         for cast in narrowed:
-            _check_finite(evaluate_value(cast.operand, batch), evaluate_value(cast, batch))
+            check_finite(evaluate_value(cast.operand, batch), evaluate_value(cast, batch))
         return evaluate_value(node, batch)
 
     return ColumnValues(name, read, kind or node.type, compute, converted)

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from lance_engine import kernels
 from lance_engine.encodings.jsonb import json_text
 from lance_engine.errors import SchemaMismatchError
+from lance_engine.finite import check_finite
 from lance_engine.logical_types import (
     EXTENSION_METADATA,
     EXTENSION_NAME,
@@ -124,7 +125,9 @@ def _cast(array: pa.Array, wanted: pa.Field) -> pa.Array:
     if not _may_cast(array.type, wanted.type):
         raise _mismatch(array.type, wanted)
     try:
-        return array.cast(wanted.type)
+        found = array.cast(wanted.type)
+        check_finite(array, found)
+        return found
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise _mismatch(array.type, wanted, str(error)) from error
 
