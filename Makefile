@@ -38,7 +38,7 @@ $(STAMPS)/venv:
 
 # The build runs in .venv itself, not in pip's throw-away environment, so that a later build is incremental.
 REQUIREMENTS := $(BIN)/python packaging/requirements.py
-BUILD := $(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+BUILD := $(BIN)/pip install --quiet --no-deps --no-build-isolation --editable . --config-settings cmake.define.LANCE_SPARK_PLANNER
 
 $(STAMPS)/build-requirements: pyproject.toml | $(STAMPS)/venv
 	@echo "installing the build tools"
@@ -46,11 +46,11 @@ $(STAMPS)/build-requirements: pyproject.toml | $(STAMPS)/venv
 	@touch $@
 
 # The kernels compile while pip downloads and installs the rest. The planner for Spark is compiled against PySpark's
-# jars: a first build has none of them, so the second one adds the planner.
+# jars: a first build, which has none of them, leaves it to a second one.
 define install
 $(REQUIREMENTS) $(1) | $(BIN)/pip install --quiet $(2) --requirement /dev/stdin & packages=$$!; \
-  planner=$$($(BIN)/python -c 'import importlib.util as util; print("pyspark" if util.find_spec("pyspark") else "")'); \
-  code=0; $(BUILD) || code=$$?; wait $$packages && test $$code = 0 && { test "$$planner" || $(BUILD); }
+  planner=$$($(BIN)/python -c 'import importlib.util as util; print("AUTO" if util.find_spec("pyspark") else "OFF")'); \
+  code=0; $(BUILD)=$$planner || code=$$?; wait $$packages && test $$code = 0 && { test $$planner = AUTO || $(BUILD)=AUTO; }
 endef
 
 $(STAMPS)/demo: $(BUILD_INPUTS) | $(STAMPS)/build-requirements

@@ -1,7 +1,10 @@
 # The planner for Spark: a jar of a few classes, compiled by a JDK from 17 on against the jars of an installed PySpark, or
 # against the same of Maven Central. Where that is not possible the package is built without it, and Spark then plans as for
 # any other Python data source, which the package says when Spark uses it; with LANCE_SPARK_PLANNER=ON the build fails instead.
-option(LANCE_SPARK_PLANNER "Fail where the planner for Spark cannot be built" OFF)
+set(LANCE_SPARK_PLANNER AUTO CACHE STRING "Build the planner for Spark: AUTO where that is possible, ON or fail, or OFF")
+if(LANCE_SPARK_PLANNER STREQUAL "OFF")
+  return()
+endif()
 find_program(JAVAC javac)
 find_program(JAR jar)
 find_program(MAVEN NAMES mvn mvn.cmd)
@@ -52,7 +55,7 @@ if(NOT PLANNER_LACKS)
     VERBATIM)
   add_custom_target(spark_planner ALL DEPENDS ${PLANNER_JAR})
   install(FILES ${PLANNER_JAR} DESTINATION lance_sql/spark)
-elseif(LANCE_SPARK_PLANNER)
+elseif(LANCE_SPARK_PLANNER STREQUAL "ON")
   message(FATAL_ERROR "The planner for Spark cannot be built: ${PLANNER_LACKS}")
 else()
   message(WARNING "Built without the planner for Spark: ${PLANNER_LACKS}")

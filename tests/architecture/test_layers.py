@@ -69,6 +69,7 @@ FLOORS = {
         schema_tree
         logical_types
         cache
+        finite
         lazy
         interrupts
         kernels  lru_cache  owned  tasks
