@@ -14,23 +14,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from lance_engine.search import indexed
-from vector_tables import clustered, vector_array
+from vector_tables import KINDS, METRICS, ONLY_READ, clustered, vector_array
 
 import lance_sql
 
 ROWS, DIM, K = 600, 16, 12
-KINDS: dict[str, dict[str, Any]] = {
-    "IVF_FLAT": {},
-    "IVF_PQ": {"num_sub_vectors": 4},
-    "IVF_SQ": {},
-    "IVF_RQ": {},
-    "IVF_HNSW_FLAT": {},
-    "IVF_HNSW_PQ": {"num_sub_vectors": 4},
-    "IVF_HNSW_SQ": {},
-}
-READ = ("IVF_RQ", "IVF_HNSW_PQ")
 TYPES: tuple[Any, ...] = (np.float16, np.float32, np.float64)
-METRICS = ("l2", "cosine", "dot")
 FILTERS = (
     None,
     "id % 5 <> 2",
@@ -86,7 +75,7 @@ def test_filters_of_an_index(
 
     lance_sql.write(rows(0, ROWS), path, max_rows_per_file=250, stable_row_ids=stable)
     options = {"num_partitions": 2, "metric": metric, **KINDS[kind]}
-    if kind in READ:
+    if kind in ONLY_READ:
         lance.dataset(path).create_index("v", kind, **options)
     else:
         lance_sql.open(path).create_index("v", kind, **options)

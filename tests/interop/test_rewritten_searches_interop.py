@@ -10,6 +10,7 @@ import lance
 import numpy as np
 import pyarrow as pa
 import pytest
+from vector_tables import KINDS
 
 import lance_sql
 
@@ -20,15 +21,6 @@ WORDS = {
     "cat": {2, 10, 11},
     "run": {0, 7, 8, 15},
     "the": set(),
-}
-KINDS: dict[str, dict[str, Any]] = {
-    "IVF_FLAT": {},
-    "IVF_PQ": {"num_sub_vectors": 4},
-    "IVF_SQ": {},
-    "IVF_RQ": {},
-    "IVF_HNSW_FLAT": {},
-    "IVF_HNSW_PQ": {"num_sub_vectors": 4},
-    "IVF_HNSW_SQ": {},
 }
 
 

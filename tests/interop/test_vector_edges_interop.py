@@ -10,31 +10,19 @@ import itertools
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import lance
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from vector_tables import found_by_pylance, same_rows, vector_table
+from vector_tables import KINDS, METRICS, ONLY_READ, found_by_pylance, same_rows, vector_table
 
 import lance_sql
 
 #: Elements of a vector, rows of a fragment, rows of a short answer.
 DIM, SIZE, FEW = 8, 400, 7
-KINDS: dict[str, dict[str, Any]] = {
-    "IVF_FLAT": {},
-    "IVF_PQ": {"num_sub_vectors": 4},
-    "IVF_SQ": {},
-    "IVF_RQ": {},
-    "IVF_HNSW_FLAT": {},
-    "IVF_HNSW_PQ": {"num_sub_vectors": 4},
-    "IVF_HNSW_SQ": {},
-}
-#: Those that pylance builds and we only read.
-READ = ("IVF_RQ", "IVF_HNSW_PQ")
-METRICS = ("l2", "cosine", "dot")
 SHAPES = ("edges", "nulls, then edges", "one vector", "nulls")
 
 
@@ -130,14 +118,14 @@ def live(path: Path, case: Case) -> list[str]:
         lance.write_dataset(rows(shape, first), place, mode="append", max_rows_per_file=SIZE)
 
     def optimize(side: str, merged: int | None = None) -> None:
-        if side == "ours" and case.kind not in READ:
+        if side == "ours" and case.kind not in ONLY_READ:
             lance_sql.open(place).optimize_indices()
         else:
             options = {} if merged is None else {"num_indices_to_merge": merged}
             lance.dataset(place).optimize.optimize_indices(**options)
 
     def compact(side: str) -> None:
-        if side == "ours" and case.kind not in READ:
+        if side == "ours" and case.kind not in ONLY_READ:
             lance_sql.open(place).compact()
         else:
             lance.dataset(place).optimize.compact_files()
@@ -184,7 +172,7 @@ PRODUCT = [
     for kind, metric, first, stable, begins in itertools.product(
         KINDS, METRICS, SHAPES, (False, True), ("ours", "pylance")
     )
-    if begins == "pylance" or kind not in READ
+    if begins == "pylance" or kind not in ONLY_READ
     # pylance refuses to build others of nothing, and describes these only.
     if first != "nulls" or begins == "ours" or kind in ("IVF_PQ", "IVF_HNSW_PQ")
 ]
@@ -226,5 +214,5 @@ def test_an_index_that_is_only_described(tmp_path: Path, kind: str) -> None:
     ours = ours.delete("id % 7 = 3").compact().optimize_indices()
     (built,) = ours.inspect.index_health().to_pylist()
     is_built = built["kind"] == kind and built["unindexed_rows"] == 0
-    assert is_built == (kind not in READ)
+    assert is_built == (kind not in ONLY_READ)
     assert compare(place, case, "built") == []

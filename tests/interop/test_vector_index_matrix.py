@@ -16,6 +16,9 @@ import pyarrow as pa
 import pytest
 from lance_engine.index.vector.kind import VECTORS
 from vector_tables import (
+    KINDS,
+    METRICS,
+    ONLY_READ,
     clustered,
     estimated_by_pylance,
     found_by_pylance,
@@ -27,19 +30,7 @@ from vector_tables import (
 import lance_sql
 
 ROWS, DIM, K = 800, 16, 10
-KINDS: dict[str, dict[str, Any]] = {
-    "IVF_FLAT": {},
-    "IVF_PQ": {"num_sub_vectors": 4},
-    "IVF_SQ": {},
-    "IVF_RQ": {},
-    "IVF_HNSW_FLAT": {},
-    "IVF_HNSW_PQ": {"num_sub_vectors": 4},
-    "IVF_HNSW_SQ": {},
-}
-#: Those that pylance builds and we only read.
-READ = ("IVF_RQ", "IVF_HNSW_PQ")
 TYPES = {"float16": np.float16, "float32": np.float32, "float64": np.float64}
-METRICS = ("l2", "cosine", "dot")
 
 
 class Case(NamedTuple):
@@ -62,7 +53,7 @@ PRODUCT = [
     for kind, dtype, metric, stable, begins in itertools.product(
         KINDS, TYPES, METRICS, (False, True), ("ours", "pylance")
     )
-    if begins == "pylance" or kind not in READ
+    if begins == "pylance" or kind not in ONLY_READ
 ]
 BITS = [
     Case("IVF_FLAT", "uint8", "hamming", stable, begins)
@@ -73,7 +64,7 @@ BITS = [
 def _quick() -> list[Case]:
     cases = []
     for (number, kind), (other, dtype) in itertools.product(enumerate(KINDS), enumerate(TYPES)):
-        begins = "pylance" if kind in READ or (number + other) % 2 else "ours"
+        begins = "pylance" if kind in ONLY_READ or (number + other) % 2 else "ours"
         cases.append(Case(kind, dtype, METRICS[(number + other) % 3], (number + other // 2) % 2 == 1, begins))
     return cases
 
@@ -140,7 +131,7 @@ def live(path: Path, case: Case) -> None:
     compare(place, case)
     lance.write_dataset(table(case, 120, 10_000, 1), place, mode="append")
     compare(place, case)
-    builds = case.kind not in READ
+    builds = case.kind not in ONLY_READ
     if builds and case.begins == "ours":
         lance_sql.open(place).optimize_indices()
     else:

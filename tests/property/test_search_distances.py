@@ -15,22 +15,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from lance_engine.search import indexed
-from vector_tables import clustered, index_of, vector_array
+from vector_tables import KINDS, METRICS, ONLY_READ, clustered, index_of, vector_array
 
 import lance_sql
 
 ROWS, DIM, K = 700, 16, 10
-KINDS: dict[str, dict[str, Any]] = {
-    "IVF_FLAT": {},
-    "IVF_PQ": {"num_sub_vectors": 4},
-    "IVF_SQ": {},
-    "IVF_RQ": {},
-    "IVF_HNSW_FLAT": {},
-    "IVF_HNSW_PQ": {"num_sub_vectors": 4},
-    "IVF_HNSW_SQ": {},
-}
-ONLY_READ = ("IVF_RQ", "IVF_HNSW_PQ")
-METRICS = ("l2", "cosine", "dot")
 TYPES: tuple[Any, ...] = (np.float32, np.float64, np.float16, np.float32)
 #: None, one that many rows pass, and one after which rows are compared without the index.
 FILTERS = (None, "id % 10 <> 3", "id % 20 = 1")

@@ -334,6 +334,9 @@ def _round(seed: int, engine: str, outcomes: Counter[str]) -> list[str]:
                 except DifferenceError as difference:
                     outcomes["different"] += 1
                     return [_shown(reduced(done, engine), difference)]
+                except duckdb.FatalException:  # of plain DuckDB: its database is lost
+                    outcomes["ended by DuckDB"] += 1
+                    return []
                 outcomes[outcome] += 1
                 if outcome == "failed" and text.startswith("CREATE") and " AS SELECT" not in text:
                     return []

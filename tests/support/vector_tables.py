@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 from lance_engine.search.choice import OpenIndex, choose_index, metric_of
 from lance_engine.search.column import vector_column
 
 DIM = 32
+#: The kinds of vector indices, with options for small tables.
+KINDS: dict[str, dict[str, Any]] = {
+    "IVF_FLAT": {},
+    "IVF_PQ": {"num_sub_vectors": 4},
+    "IVF_SQ": {},
+    "IVF_RQ": {},
+    "IVF_HNSW_FLAT": {},
+    "IVF_HNSW_PQ": {"num_sub_vectors": 4},
+    "IVF_HNSW_SQ": {},
+}
+#: Those that pylance builds and we only read.
+ONLY_READ = ("IVF_RQ", "IVF_HNSW_PQ")
+METRICS = ("l2", "cosine", "dot")
 
 
 def clustered(rows: int, dim: int = DIM, dtype: type = np.float32, seed: int = 0) -> np.ndarray:
