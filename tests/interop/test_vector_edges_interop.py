@@ -73,10 +73,11 @@ def compare(place: str, case: Case, step: str) -> list[str]:
     def check(name: str, search: Callable[[], pa.Table], exact: pa.Table, may_miss: bool = False) -> None:
         try:
             found = search()
-            if may_miss:
-                exact = exact.filter(pc.is_in(exact["id"], found["id"].combine_chunks()))
             # Of rows at the same distance, a short answer has some.
-            same_rows(found, exact, missing=FEW if len(exact) == FEW else 0)
+            missing = FEW if len(exact) == FEW else 0
+            if may_miss:
+                exact, missing = whole.filter(pc.is_in(whole["id"], found["id"].combine_chunks())), 0
+            same_rows(found, exact, missing=missing)
             np.testing.assert_allclose(found["_distance"], exact["_distance"], 1e-3, 1e-4)
         except BaseException as error:  # pylance panics
             wrong.append(f"{step}: {name}: {error!r:.300}")
@@ -87,11 +88,14 @@ def compare(place: str, case: Case, step: str) -> list[str]:
         options = {"nprobes": 8, "refine_factor": everything // count + 1}
         if "HNSW" in case.kind:
             options["ef"] = 3 * everything
-        exact = ours.nearest("v", query, count, case.metric, filter=where, columns=["id"], use_index=False)
+        exactly = partial(ours.nearest, filter=where, columns=["id"], use_index=False)
+        exact, whole = (exactly("v", query, k, case.metric) for k in (count, everything))
         check(
             f"ours, {name}",
             partial(ours.nearest, "v", query, count, case.metric, filter=where, columns=["id"], **options),
             exact,
+            # Graphs that pylance compacted do not lead to each row.
+            may_miss="HNSW" in case.kind and case.begins == "pylance",
         )
         check(
             f"pylance, {name}",
