@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from lance_engine.base import legible_text, without_secrets
 from lance_engine.errors import DatasetNotFoundError, LanceError
+
+#: The position of an error at the end of the statement.
+THE_END: Final = (-1, -1)
 
 
 class SqlError(LanceError, ValueError):
     """The SQL engine rejected a statement or failed while running it; the message is the engine's.
 
-    `pointer` is the line of the statement with a marker below the position, if the engine reports it.
+    `pointer` is the line of the statement with a marker below the position, if the engine reports it;
+    `position` is this line and the column, from 1, if the engine reports these.
     """
 
     pointer = ""
+    position: tuple[int, int] | None = None
 
     def __setattr__(self, name: str, value: object) -> None:
         # The marker would be below another position where credentials are left out.

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from lance_engine.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from lance_engine.arrow_values import of_numpy, scalar, to_numpy
+    from lance_engine.arrow_values import array, of_numpy, scalar, to_numpy
     from lance_engine.distinct import distinct as distinct_numbers
     from lance_engine.logical_types import (
         EXTENSION_METADATA,
@@ -25,7 +25,7 @@ else:
     __getattr__ = lazy_names(
         __name__,
         {
-            "arrow_values": "of_numpy scalar to_numpy",
+            "arrow_values": "array of_numpy scalar to_numpy",
             "distinct": "distinct=distinct_numbers",
             "logical_types": (
                 "EXTENSION_METADATA EXTENSION_NAME OPAQUE_EXTENSION plain_field "

@@ -24,16 +24,14 @@ def to_pandas(table: pa.Table) -> pd.DataFrame:
         return table.to_pandas()
 
 
-def of_python_values(values: list[Any], kind: str) -> pd.Series[Any]:
-    """A column of a DataFrame, whose DuckDB type is `kind`."""
+def of_python_values(values: list[Any], dtype: str) -> pd.Series[Any]:
+    """A column of a DataFrame."""
     pandas = _need("pandas", "pandas")
-    if kind == "interval":
-        found: pd.Series[Any] = pandas.Series(values, dtype="timedelta64[us]")
-    elif kind in ("hugeint", "uhugeint"):  # these become floats, as in DuckDB
-        found = pandas.Series(values, dtype=object).astype("float64")
+    if dtype == "float64":  # from integers of any size
+        column: pd.Series[Any] = pandas.Series(values, dtype=object).astype(dtype)
     else:
-        found = pandas.Series(values, dtype=object)
-    return found
+        column = pandas.Series(values, dtype=dtype)
+    return column
 
 
 def to_polars(table: pa.Table) -> pl.DataFrame:

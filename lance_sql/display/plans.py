@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from lance_engine.base import legible_text
 
@@ -11,13 +11,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 #: The columns of an EXPLAIN result in DuckDB and in DataFusion: titles, and plans.
-_EXPLAINED = (("explain_key", "explain_value"), ("plan_type", "plan"))
+DUCKDB_PLAN: Final = ("explain_key", "explain_value")
+DATAFUSION_PLAN: Final = ("plan_type", "plan")
 _FONT = "font-family: ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 
 
 def plan_text(table: pa.Table) -> str | None:
     """The text of the plans in an EXPLAIN result; None for other rows."""
-    if tuple(table.schema.names) not in _EXPLAINED:
+    if tuple(table.schema.names) not in (DUCKDB_PLAN, DATAFUSION_PLAN):
         return None
     titles, plans = (column.to_pylist() for column in table.columns)
     if not all(isinstance(text, str) for text in [*titles, *plans]):

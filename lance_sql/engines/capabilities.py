@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lance_sql.engines.messages import Messages
+
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
@@ -19,7 +21,7 @@ class Capabilities:
     `groups_by_numbers`: it groups by numbers faster than by strings. `groups_by_codes`: but not faster than
     by one column of strings with a small dictionary. `backslash_escapes`: after a backslash,
     a character of a LIKE pattern has no special meaning.
-    `unknown_column_remedy`: the hint in errors about unknown columns.
+    `messages`: how it words its errors. `unknown_column_remedy`: the hint in errors about unknown columns.
     """
 
     name: str
@@ -34,4 +36,5 @@ class Capabilities:
     groups_by_numbers: bool
     groups_by_codes: bool
     backslash_escapes: bool
+    messages: Messages
     unknown_column_remedy: str

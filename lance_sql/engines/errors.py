@@ -9,40 +9,12 @@ from lance_engine.base import nearest_name
 from lance_engine.errors import ColumnNotFoundError, LanceError
 
 from lance_sql.engines.capabilities import Capabilities
+from lance_sql.engines.messages import Messages
 from lance_sql.engines.table import EngineTable
-from lance_sql.errors import SqlError, TableNotFoundError
+from lance_sql.errors import THE_END, SqlError, TableNotFoundError
 
-#: Class names that engines put in front of their messages.
-_PREFIX = re.compile(r"^(?:(?:Binder|Catalog|Parser|Schema|SQL) [Ee]rror|Error during planning): ")
-
-#: The steps in which DataFusion found an error, before the error itself.
-_STEPS = re.compile(
-    r"^DataFusion error: (?:(?:Optimizer rule '\w+' failed|\w+)\ncaused by\n)+(?:Arrow error: )?"
-)
-#: What Python says where DataFusion combines a NULL with a condition for a dataset; see `unpushed`.
-NULL_OPERAND = re.compile(r"unsupported operand type\(s\) for [&|]: .*\bBooleanScalar\b", re.DOTALL)
-#: DuckDB's message for a result that is read too late.
-_CLOSED = re.compile(r"Connection (?:has )?already (?:been )?closed")
-#: DuckDB's message for an error in itself, after which it runs no more statements: it quotes the first one.
-_FAILED = re.compile(r"^(?:INTERNAL|FATAL) Error: (?:.*\nOriginal error: )?(?P<error>[^\n]*)", re.DOTALL)
-
-_COLUMN = re.compile(
-    r"Referenced (?:table )?column .+? (?:was )?not found|No field named |does not have a column named"
-)
-_NAMED_COLUMN = re.compile(r'column named "(.+?)"')
-_TABLE = re.compile(r"Table with name (?P<duckdb>.+?) does not exist|table '(?P<datafusion>.+?)' not found")
-
-#: What DuckDB appends to a message: the line of the statement, with a marker below the position.
-_POINTER = re.compile(r"\s*^(?=LINE \d+: )", re.MULTILINE)
-#: The beginning of DuckDB's list of all overloads of a function.
-_CANDIDATES = "\tCandidate functions:"
-#: How DataFusion wraps parser messages, and how these give the position.
-_PARSER_ERROR = re.compile(r'^ParserError\("(.*)"\)$', re.DOTALL)
-#: How they report the end of the text.
-_AT_THE_END = "found: EOF"
 _CREDENTIALS = re.compile(r"\bcreate\b[\w\s]*\bsecret\b", re.IGNORECASE)
 _STRING = re.compile(r"'((?:[^']|'')+)'?")
-_PLACE = re.compile(r" at Line: (\d+), Column: (\d+)")
 
 
 def translated(
@@ -56,20 +28,20 @@ def translated(
         return error
     if failure is not None:
         return failure
-    text = _STEPS.sub("", _message(error).strip())
-    if NULL_OPERAND.search(text):
+    said, text = engine.messages, _message(error).strip()
+    if said.null_operand.search(text):
         return SqlError(
             "This version of DataFusion cannot combine a comparison with NULL, which is never true, with "
             "other conditions",
             remedy="Leave out the comparison, or write IS NULL",
             engine=engine.name,
         )
-    if _CLOSED.search(text):
+    if said.closed.search(text):
         return LanceError(
             "The connection was closed before the rows were read",
             remedy="Read them first, for example with result.arrow()",
         )
-    failed = _FAILED.search(text)
+    failed = said.failed.search(text)
     if failed is not None:
         return SqlError(
             "DuckDB failed because of an error in itself, and runs no more statements: "
@@ -77,12 +49,12 @@ def translated(
             remedy="Close the session and connect again: datasets are as their last commit left them",
             engine=engine.name,
         )
-    head, *pointer = _POINTER.split(_PREFIX.sub("", text), maxsplit=1)
-    message = " ".join(_PARSER_ERROR.sub(r"\1", head).partition(_CANDIDATES)[0].rstrip().split("\n"))
-    if _COLUMN.search(message):
-        remedy = _near_column(message, tables) or engine.unknown_column_remedy
+    head, *pointer = said.pointer.split(said.before.sub("", text), maxsplit=1)
+    message = " ".join(said.after.split(said.wrapped.sub(r"\1", head), maxsplit=1)[0].rstrip().split("\n"))
+    if said.unknown_column.search(message):
+        remedy = _near_column(message, said, tables) or engine.unknown_column_remedy
         return ColumnNotFoundError(message, remedy=remedy, engine=engine.name)
-    name = missing_table(message)
+    name = said.missing_table(message)
     if name is not None:
         if name.endswith(".lance"):
             remedy = "Write paths in single quotes, as in FROM 'path/to/sales.lance'"
@@ -94,6 +66,12 @@ def translated(
         )
     refused = SqlError(message, engine=engine.name)
     refused.pointer = "".join(pointer)
+    place = said.place.search(message)
+    if place is not None:
+        refused.position = int(place[1]), int(place[2])
+        refused.message = said.place.sub("", message)
+    elif said.at_the_end.search(message):
+        refused.position = THE_END
     return refused
 
 
@@ -105,19 +83,10 @@ def _message(error: Exception) -> str:
     return str(error) or lost
 
 
-def missing_table(message: str) -> str | None:
-    """The name of the table that an engine did not find, according to its message; None for other errors."""
-    missing = _TABLE.search(message)
-    if missing is None:
-        return None
-    name = missing["duckdb"] or missing["datafusion"].removeprefix("datafusion.").removeprefix("public.")
-    return str(name).strip('"')
-
-
-def _near_column(message: str, tables: Iterable[EngineTable]) -> str | None:
+def _near_column(message: str, said: Messages, tables: Iterable[EngineTable]) -> str | None:
     """The column most similar to the unknown one in `message`, if the engine suggests none."""
-    named = _NAMED_COLUMN.search(message)
-    if named is None or "Candidate bindings" in message or "Did you mean" in message:
+    named = said.named_column.search(message)
+    if named is None or any(words in message for words in said.suggests):
         return None
     known = sorted({name for table in tables for name in table.schema.names})
     near = nearest_name(named[1], known)
@@ -125,7 +94,7 @@ def _near_column(message: str, tables: Iterable[EngineTable]) -> str | None:
 
 
 def point(error: SqlError, statement: str) -> None:
-    """Add the position in `statement` from the message of `error`, as in DataFusion's errors.
+    """Add the position of `error` in `statement`, for engines that report it as a line and a column.
 
     Positions in generated statements are left out, because the author did not write them, and those in
     statements with credentials.
@@ -140,17 +109,11 @@ def point(error: SqlError, statement: str) -> None:
         if shown.removeprefix("...").removesuffix("...") not in statement:
             error.pointer = ""
         return
-    if error.message.endswith(_AT_THE_END) and statement.strip():
-        lines = statement.rstrip().splitlines()
-        head = f"LINE {len(lines)}: "
-        error.pointer = f"{head}{lines[-1]}\n{' ' * (len(head) + len(lines[-1]))}^"
-        return
-    place = _PLACE.search(error.message)
-    if place is None:
-        return
-    line, column = int(place[1]), int(place[2])
     lines = statement.splitlines()
+    line, column = error.position or (0, 0)
+    if error.position == THE_END and statement.strip():
+        lines = statement.rstrip().splitlines()
+        line, column = len(lines), len(lines[-1]) + 1
     if 0 < line <= len(lines):
         head = f"LINE {line}: "
         error.pointer = f"{head}{lines[line - 1]}\n{' ' * (len(head) + column - 1)}^"
-        error.message = _PLACE.sub("", error.message)

@@ -20,10 +20,16 @@ from lance_sql.catalog.catalog import Catalog
 from lance_sql.catalog.engine_names import EngineNames
 from lance_sql.catalog.metadata import metadata_table
 from lance_sql.catalog.prepared import PreparedStatements
+from lance_sql.display.plans import DATAFUSION_PLAN
 from lance_sql.engines.base import EngineData, Parameters
 from lance_sql.engines.datafusion.settings import nulls_are_last
-from lance_sql.engines.datafusion.table import DataFusionTable, replace, replace_data, target_partitions
+from lance_sql.engines.datafusion.table import DataFusionTable, replace, replace_data
 from lance_sql.engines.datafusion.unpushed import planning_again
+from lance_sql.engines.datafusion.versions import (
+    DEFAULT_SCHEMA,
+    location_of,
+    target_partitions,
+)
 from lance_sql.engines.statement_run import Runs
 from lance_sql.engines.table import EngineTable
 from lance_sql.installed.searches import InstalledSearches, explained_rows
@@ -35,11 +41,8 @@ from lance_sql.text.tokens import quote, spellings
 if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
 
-#: The columns of a plan.
-_PLAN = ("plan_type", "plan")
-
 #: The schema of a directory's catalog.
-_SCHEMA = "public"
+_CATALOG, _SCHEMA = DEFAULT_SCHEMA
 
 
 def install(
@@ -58,8 +61,8 @@ def install(
     ``lance_vector_search('a.lance', 'vector', [...])``, or ordering by a distance. Existing tables are kept.
     """
     location = None if directory is None else os.fspath(directory)
-    default = context.catalog("datafusion")
-    previous = default.schema("public")
+    default = context.catalog(_CATALOG)
+    previous = default.schema(_SCHEMA)
     kept = {name: previous.table(name) for name in previous.names()}
 
     def own_names() -> EngineNames:
@@ -68,7 +71,7 @@ def install(
 
     options = with_external_access(storage_options, allow_external)
     catalog = Catalog(location, options, engine_names=own_names)
-    default.register_schema("public", LanceSchema(catalog, kept))
+    default.register_schema(_SCHEMA, LanceSchema(catalog, kept))
     context.register_udtf(udtf(functools.partial(_lance_scan, catalog), "lance_scan"))
     context.register_udtf(udtf(functools.partial(_lance_metadata, catalog), "lance_metadata"))
     context.register_table_factory("LANCE", LanceTableFactory(catalog))
@@ -140,7 +143,7 @@ class LanceTableFactory(TableProviderFactory):  # type: ignore[misc]
         self._catalog = catalog
 
     def create(self, command: Any) -> Table:
-        (location,) = command.locations() if hasattr(command, "locations") else (command.location(),)
+        location = location_of(command)
         arguments: dict[str, Any] = {}
         for key, value in command.options().items():
             option = key.rpartition(".")[2]
@@ -243,10 +246,10 @@ def _bind_statements(context: SessionContext, catalog: Catalog, binding: Binding
         prepared.renew(statement)
         found = planned(binding.bind(statement).text, *arguments, **options)
         prepared.ran(statement)
-        if explained is None or found.schema().names != list(_PLAN):
+        if explained is None or found.schema().names != list(DATAFUSION_PLAN):
             return found
         rows = found.to_arrow_table()
-        told = explained_rows(zip(*rows.to_pydict().values(), strict=True), explained, _PLAN)
+        told = explained_rows(zip(*rows.to_pydict().values(), strict=True), explained, DATAFUSION_PLAN)
         return SessionContext.sql(this(), told)
 
     context.sql = sql

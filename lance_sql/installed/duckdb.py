@@ -23,12 +23,13 @@ from lance_sql.catalog.attached import LISTED
 from lance_sql.catalog.binding import Binding, InView
 from lance_sql.catalog.catalog import Catalog
 from lance_sql.catalog.prepared import PreparedStatements
+from lance_sql.display.plans import DUCKDB_PLAN
 from lance_sql.engines.base import Parameters
 from lance_sql.engines.duckdb.own_names import OwnNames
 from lance_sql.engines.duckdb.refused_changes import refuse_changes
 from lance_sql.engines.duckdb.settings import Changes, nulls_are_last, restrictions
 from lance_sql.engines.duckdb.table import register, register_data
-from lance_sql.engines.errors import missing_table
+from lance_sql.engines.duckdb.versions import MESSAGES
 from lance_sql.installed.searches import InstalledSearches, explained_rows
 from lance_sql.text.definitions import qualified
 from lance_sql.text.kinds import KINDS, Does
@@ -43,9 +44,6 @@ _METHODS = ("sql", "query", "execute", "executemany", "from_query", "get_table_n
 
 #: The position of the argument with the parameters.
 _PARAMETERS = {"sql": "params", "query": "params", "from_query": "params", "execute": "parameters"}
-
-#: The columns of a plan.
-_PLAN = ("explain_key", "explain_value")
 
 
 class _Installed(NamedTuple):
@@ -240,9 +238,9 @@ def _call(
         with _known.changes.during(text):
             found = _run(_method, _binding, _arguments, _options)
         _known.prepared.ran(statement)
-        if explained is None or [column[0] for column in found.description] != list(_PLAN):
+        if explained is None or [column[0] for column in found.description] != list(DUCKDB_PLAN):
             return found
-        return _method(explained_rows(found.fetchall(), explained, _PLAN))
+        return _method(explained_rows(found.fetchall(), explained, DUCKDB_PLAN))
     finally:
         if any(_may_drop(token.upper) for token in statement.tokens):
             _binding.unsettle()
@@ -261,7 +259,7 @@ def _run(
         try:
             return _method(*_arguments, **_options)
         except duckdb.CatalogException as error:
-            missing = missing_table(str(error))
+            missing = MESSAGES.missing_table(str(error))
             if missing is None or not _binding.supply(missing):
                 raise
 

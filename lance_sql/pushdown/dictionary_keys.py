@@ -18,6 +18,7 @@ from lance_sql.engines.added_columns import AddedColumns
 from lance_sql.pushdown.coded_tables import CodedTables
 from lance_sql.pushdown.rule import Asked
 from lance_sql.text.tokens import quote
+from lance_sql.types.table import names_of
 
 if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
@@ -32,8 +33,8 @@ _LEAST_ROWS: Final = 100_000
 #: The same of tables with a condition, which leaves fewer.
 _LEAST_FILTERED_ROWS: Final = 400_000
 #: The names that engines have for the types of codes and strings.
-_CODES: Final = ("INTEGER", "UTINYINT", "int32", "uint8")
-_STRINGS: Final = ("VARCHAR", "string", "large_string")
+_CODES: Final = names_of(pa.int32(), pa.uint8())
+_STRINGS: Final = names_of(pa.string(), pa.large_string())
 
 
 class CodedColumn(NamedTuple):

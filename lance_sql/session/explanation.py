@@ -10,7 +10,7 @@ import pyarrow as pa
 from lance_engine.base import PlanNode, PlanPicture, legible_line, legible_text, picture, without_secrets
 
 from lance_sql.display.amounts import counted
-from lance_sql.display.plans import plan_html
+from lance_sql.display.plans import DUCKDB_PLAN, plan_html
 from lance_sql.engines.base import ScanReport
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Explanation:
         """The result of EXPLAIN: the rows of the engine, followed by one for each part of ours."""
         rows = self.rows
         if rows is None:
-            rows = pa.table({"explain_key": ["physical_plan"], "explain_value": [self.plan]})
+            rows = pa.table(dict(zip(DUCKDB_PLAN, (["physical_plan"], [self.plan]), strict=True)))
         names = ["lance_scan"] * len(self.scans) + ["lance_keys"] * len(self.keys)
         names += ["lance_pushdown"] * len(self.pushdowns)
         names += [name for name, _ in self.searches] + ["lance_read"] * len(self.runs)

@@ -19,7 +19,14 @@ from lance_sql.session.metrics import final_metrics, scan_metrics
 from lance_sql.session.reporting import reported
 from lance_sql.types.columns import columns
 from lance_sql.types.exact import plain_arrow
-from lance_sql.types.python_values import NUMBERS, check_widths, is_alike, rows_of, values_of
+from lance_sql.types.python_values import (
+    NUMBERS,
+    check_widths,
+    frame_dtype,
+    is_alike_in_frames,
+    rows_of,
+    values_of,
+)
 from lance_sql.types.sources import exact_as_stored
 from lance_sql.types.stored import stored_batches
 
@@ -134,7 +141,7 @@ class QueryResult:
         from lance_sql.display.frames import of_python_values, to_pandas
 
         rows = self._exact()
-        odd = {number for number, kind in enumerate(self._kinds) if _is_odd(kind)}
+        odd = {number for number, kind in enumerate(self._kinds) if not is_alike_in_frames(kind)}
         try:
             frame = to_pandas(_without(rows, odd) if odd else rows)
         except (
@@ -147,7 +154,7 @@ class QueryResult:
             frame = to_pandas(_without(rows, odd))
         for number in odd:
             kind = self._kinds[number]
-            frame.isetitem(number, of_python_values(values_of(rows.column(number), kind), kind.id))
+            frame.isetitem(number, of_python_values(values_of(rows.column(number), kind), frame_dtype(kind)))
         return frame
 
     def reader(self) -> pa.RecordBatchReader:
@@ -300,17 +307,6 @@ class QueryResult:
             finally:
                 self.is_running = False
             self._seconds = time.perf_counter() - begin
-
-
-def _is_odd(kind: Any) -> bool:
-    """Whether a data frame has Python's values of a type, not those of Arrow."""
-    return not is_alike(kind) and kind.id not in (
-        "array",
-        "time",
-        "time_ns",
-        "timestamp_ns",
-        "timestamptz_ns",
-    )
 
 
 def _without(rows: pa.Table, columns: Collection[int]) -> pa.Table:

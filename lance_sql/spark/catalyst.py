@@ -15,21 +15,23 @@ import pyarrow as pa
 from lance_engine.errors import LanceError
 from lance_engine.expr import Node, SparkFilter, build, spark_filter
 
-_COMPARISONS: Final[Mapping[str, tuple[str, str]]] = {
-    # The operator, and the one with swapped operands.
-    "EqualTo": ("EqualTo", "EqualTo"),
-    "EqualNullSafe": ("EqualNullSafe", "EqualNullSafe"),
-    "GreaterThan": ("GreaterThan", "LessThan"),
-    "GreaterThanOrEqual": ("GreaterThanOrEqual", "LessThanOrEqual"),
-    "LessThan": ("LessThan", "GreaterThan"),
-    "LessThanOrEqual": ("LessThanOrEqual", "GreaterThanOrEqual"),
-}
-_MATCHES: Final[Mapping[str, str]] = {
-    "StartsWith": "StringStartsWith",
-    "EndsWith": "StringEndsWith",
-    "Contains": "StringContains",
-}
-_TESTS: Final = frozenset({"IsNull", "IsNotNull"})
+from lance_sql.spark.versions import (
+    AND,
+    COLUMN,
+    COMPARISONS,
+    FIELD,
+    IN,
+    IN_SET,
+    LITERAL,
+    MATCHES,
+    NOT,
+    NULL_TESTS,
+    OR,
+    class_name,
+    has_collation,
+    scala_items,
+)
+
 _EPOCH: Final = datetime.datetime(1970, 1, 1)
 
 
@@ -51,20 +53,8 @@ def to_filter(condition: Any, schema: pa.Schema) -> Node | None:
     return build.conjunction(parts) if parts else None
 
 
-def scala_items(items: Any) -> Iterable[Any]:
-    """The elements of a Scala collection."""
-    iterator = items.iterator()
-    while iterator.hasNext():
-        yield iterator.next()
-
-
-def class_name(thing: Any) -> str:
-    """The simple name of the class of a JVM object."""
-    return str(thing.getClass().getSimpleName())
-
-
 def _conjuncts(condition: Any) -> Iterable[Any]:
-    if class_name(condition) == "And":
+    if class_name(condition) == AND:
         yield from _conjuncts(condition.left())
         yield from _conjuncts(condition.right())
     else:
@@ -74,30 +64,29 @@ def _conjuncts(condition: Any) -> Iterable[Any]:
 def _exact(expression: Any, schema: pa.Schema) -> Node:
     """A filter that selects exactly the rows that Spark's expression selects."""
     name = class_name(expression)
-    if name == "And":
+    if name == AND:
         return build.conjunction([_exact(side, schema) for side in scala_items(expression.children())])
-    if name == "Or":
+    if name == OR:
         return build.disjunction([_exact(side, schema) for side in scala_items(expression.children())])
-    if name == "Not":
+    if name == NOT:
         return build.negate(_exact(expression.child(), schema))
     return spark_filter(_filter(name, expression), schema)
 
 
 def _filter(name: str, expression: Any) -> SparkFilter:
-    if name in _TESTS:
+    if name in NULL_TESTS:
         return SparkFilter(name, _column(expression.child()))
-    if name in _COMPARISONS:
-        plain, exchanged = _COMPARISONS[name]
+    if name in COMPARISONS:
         left, right = expression.left(), expression.right()
-        if class_name(left) == "Literal":
-            return SparkFilter(exchanged, _column(right), _literal(left))
-        return SparkFilter(plain, _column(left), _literal(right))
-    if name in _MATCHES:
-        return SparkFilter(_MATCHES[name], _column(expression.left()), _literal(expression.right()))
-    if name == "In":
+        if class_name(left) == LITERAL:
+            return SparkFilter(COMPARISONS[name], _column(right), _literal(left))
+        return SparkFilter(name, _column(left), _literal(right))
+    if name in MATCHES:
+        return SparkFilter(MATCHES[name], _column(expression.left()), _literal(expression.right()))
+    if name == IN:
         values = tuple(_literal(item) for item in scala_items(expression.list()))
         return SparkFilter(name, _column(expression.value()), values)
-    if name == "InSet":
+    if name == IN_SET:
         convert = _converter(expression.child())
         held = (None if value is None else convert(value) for value in scala_items(expression.hset()))
         return SparkFilter("In", _column(expression.child()), tuple(held))
@@ -106,23 +95,17 @@ def _filter(name: str, expression: Any) -> SparkFilter:
 
 def _column(expression: Any) -> tuple[str, ...]:
     name = class_name(expression)
-    if name == "AttributeReference":
-        if not _is_comparable(expression):
+    if name == COLUMN:
+        if has_collation(expression):
             raise _UnknownError("A collation")
         return (str(expression.name()),)
-    if name == "GetStructField":
+    if name == FIELD:
         return (*_column(expression.child()), str(expression.extractFieldName()))
     raise _UnknownError(name)
 
 
-def _is_comparable(expression: Any) -> bool:
-    """Strings may have a collation, which determines equality."""
-    kind = str(expression.dataType().sql())
-    return not kind.startswith("STRING ")
-
-
 def _literal(expression: Any) -> object:
-    if class_name(expression) != "Literal":
+    if class_name(expression) != LITERAL:
         raise _UnknownError(class_name(expression))
     value = expression.value()
     return None if value is None else _converter(expression)(value)

@@ -22,30 +22,25 @@ from lance_engine.scan import SYSTEM_FIELDS
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
-from lance_sql.spark.catalyst import class_name, scala_items, to_filter
+from lance_sql.spark.catalyst import to_filter
 from lance_sql.spark.log import logger
 from lance_sql.spark.options import Options
 from lance_sql.spark.partitions import plan_splits
 from lance_sql.spark.session import ensure_registered
 from lance_sql.spark.source import FORMATS
-
-# Nodes whose output consists of their own expressions.
-_RESET: Final = {"Project", "Aggregate"}
-# Nodes that pass on columns of their children unchanged, and need those they refer to.
-_PASS: Final = {
-    "Filter",
-    "Join",
-    "Sort",
-    "Window",
-    "Generate",
-    "GlobalLimit",
-    "LocalLimit",
-    "Repartition",
-    "RepartitionByExpression",
-    "SubqueryAlias",
-    "Sample",
-    "ResolvedHint",
-}
+from lance_sql.spark.versions import (
+    COMPUTING,
+    FILTER,
+    PASSING,
+    class_name,
+    execution_of,
+    frame_of,
+    is_python_table,
+    is_scan,
+    projected,
+    scala_items,
+    with_children,
+)
 
 
 @dataclasses.dataclass
@@ -63,10 +58,9 @@ def narrow(frame: DataFrame) -> DataFrame:
     has all columns of `frame`. Returns `frame` itself if plans are not accessible (Spark Connect), if the
     planner in the JVM has already done this, or if the query has no Lance table.
     """
-    plans = getattr(frame, "_jdf", None)
-    if plans is None:
+    execution = execution_of(frame)
+    if execution is None:
         return frame
-    execution = plans.queryExecution()
     analyzed = execution.analyzed()
     tables = [leaf for leaf in _leaves(analyzed) if _is_lance(leaf)]
     if not tables:
@@ -84,10 +78,7 @@ def narrow(frame: DataFrame) -> DataFrame:
             replacements[first] = _replacement(spark, table, use)
     if not replacements:
         return frame
-    plan = _replaced(spark, analyzed, replacements)
-    jvm: Any = spark.sparkContext._jvm
-    dataset = jvm.org.apache.spark.sql.classic.Dataset.ofRows(spark._jsparkSession, plan)
-    return DataFrame(dataset, spark)
+    return frame_of(spark, _replaced(spark, analyzed, replacements))
 
 
 def _visit(plan: Any, required: set[int], uses: dict[int, _Use], conditions: Iterable[Any] = ()) -> None:
@@ -95,19 +86,19 @@ def _visit(plan: Any, required: set[int], uses: dict[int, _Use], conditions: Ite
     name = class_name(plan)
     for subquery in scala_items(plan.subqueries()):
         _visit(subquery, _ids(subquery.output()), uses)
-    if name == "DataSourceV2ScanRelation":
+    if is_scan(plan):
         attributes = _ids(plan.relation().output())
         if attributes:
             use = uses.setdefault(min(attributes), _Use())
             use.attributes |= required & attributes
             use.conditions.append(list(conditions))
         return
-    above = [*conditions, plan.condition()] if name == "Filter" else []
+    above = [*conditions, plan.condition()] if name == FILTER else []
     for child in scala_items(plan.children()):
         outputs = _ids(child.output())
-        if name in _RESET:
+        if name in COMPUTING:
             needed = _ids(plan.references()) & outputs
-        elif name in _PASS:
+        elif name in PASSING:
             needed = (required | _ids(plan.references())) & outputs
         else:
             needed = outputs
@@ -149,7 +140,7 @@ def _replacement(spark: SparkSession, table: Any, use: _Use) -> Any:
             "%s version %d: reads %s where %s: %s", dataset.uri, dataset.version, names, where, planned
         )
     frame = spark.read.format(str(table.table().name())).schema(StructType(needed)).options(**given).load()
-    return _projected(spark, attributes, frame._jdf.queryExecution().analyzed())
+    return projected(spark, attributes, execution_of(frame).analyzed())
 
 
 def _combined(use: _Use, schema: pa.Schema) -> Node | None:
@@ -165,33 +156,13 @@ def _combined(use: _Use, schema: pa.Schema) -> Node | None:
     return build.disjunction(places) if places else None
 
 
-def _projected(spark: SparkSession, attributes: list[Any], source: Any) -> Any:
-    """`source` with these attributes, matched by name."""
-    jvm: Any = spark.sparkContext._jvm
-    expressions = jvm.org.apache.spark.sql.catalyst.expressions
-    found = {str(attribute.name()): attribute for attribute in scala_items(source.output())}
-    columns = []
-    for attribute in attributes:
-        name = str(attribute.name())
-        value = found.get(name)
-        if value is None:
-            value = expressions.Literal.create(None, attribute.dataType())
-        none = jvm.scala.Option.apply(None)
-        nothing = _seq(jvm, [])
-        columns.append(
-            expressions.Alias(value, name, attribute.exprId(), attribute.qualifier(), none, nothing)
-        )
-    return jvm.org.apache.spark.sql.catalyst.plans.logical.Project(_seq(jvm, columns), source)
-
-
 def _replaced(spark: SparkSession, plan: Any, replacements: Mapping[int, Any]) -> Any:
     if _is_lance(plan):
         return replacements.get(min(_ids(plan.output())), plan)
     children = list(scala_items(plan.children()))
     if not children:
         return plan
-    jvm: Any = spark.sparkContext._jvm
-    return plan.withNewChildren(_seq(jvm, [_replaced(spark, child, replacements) for child in children]))
+    return with_children(spark, plan, [_replaced(spark, child, replacements) for child in children])
 
 
 def _leaves(plan: Any) -> Iterable[Any]:
@@ -204,17 +175,11 @@ def _leaves(plan: Any) -> Iterable[Any]:
 
 def _is_lance(plan: Any) -> bool:
     """Whether Spark plans this Lance table as a Python data source, without the planner in the JVM."""
-    return class_name(plan) == "DataSourceV2Relation" and (
-        class_name(plan.table()) == "PythonTable" and str(plan.table().name()) in FORMATS
-    )
+    return is_python_table(plan) and str(plan.table().name()) in FORMATS
 
 
 def _ids(attributes: Any) -> set[int]:
     return {attribute.exprId().id() for attribute in scala_items(attributes)}
-
-
-def _seq(jvm: Any, items: list[Any]) -> Any:
-    return jvm.org.apache.spark.api.python.PythonUtils.toSeq(items)
 
 
 def _width(kind: DataType) -> int:

@@ -20,6 +20,7 @@ from lance_engine.table import Snapshot
 
 from lance_sql.spark.facts import is_exact
 from lance_sql.spark.options import Options
+from lance_sql.spark.versions import EXCLUDED_RULES, PASSES_FILTERS
 
 _EPOCH: Final = datetime.datetime(1970, 1, 1)
 
@@ -50,8 +51,8 @@ def _pushed(text: str, schema: pa.Schema) -> list[Node]:
             if all(is_exact(schema.field(name).type) for name in _columns(filter)):
                 raise InvalidFilterError(
                     f"The filter that Spark pushed down is not supported: {filter}",
-                    remedy="Please report it; spark.conf.set('spark.sql.optimizer.excludedRules', "
-                    "'org.apache.spark.sql.execution.datasources.v2.V2ScanRelationPushDown') avoids it",
+                    remedy="Please report it. This avoids it: "
+                    f"spark.conf.set('{EXCLUDED_RULES}', '{PASSES_FILTERS}')",
                 ) from error
     return parts
 

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from lance_sql.spark.java import java_problem
 from lance_sql.spark.planner import planner_jar
 from lance_sql.spark.source import LanceDataSource, PlannedDataSource
+from lance_sql.spark.versions import ALREADY_REGISTERED, has_jvm, set_active
 
 # The sessions in which the data source is registered: registering again causes a warning.
 _registered: set[int] = set()
@@ -54,7 +55,7 @@ def register(spark: SparkSession) -> None:
         try:
             spark.dataSource.register(source)
         except PySparkException as error:  # Spark 4.0 refuses data sources that it found itself
-            if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
+            if error.getCondition() != ALREADY_REGISTERED:
                 raise
     _registered.add(id(spark))
 
@@ -66,5 +67,5 @@ def ensure_registered(spark: SparkSession) -> None:
     """
     if id(spark) not in _registered:
         register(spark)
-    if hasattr(spark, "_jsparkSession"):  # not available on Spark Connect
-        spark._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(spark._jsparkSession)
+    if has_jvm(spark):
+        set_active(spark)

@@ -21,7 +21,7 @@ from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.spark.option_values import flag, one_of, positive, storage_version
 from lance_sql.spark.options import COMPRESSIONS, Options
 from lance_sql.spark.types import COMMENT, check_storable, with_comments, with_fixed_sizes
-from lance_sql.spark.versions import arrow_schema
+from lance_sql.spark.versions import BINARY_COLLATION, arrow_schema
 
 #: Properties of every table of Spark that need not be stored.
 _OF_SPARK: Final = frozenset({"owner", "is_managed_location", "provider", "collation"})
@@ -219,7 +219,7 @@ _REFUSED: Final[tuple[_Refusal, ...]] = (
         'Leave it out, or save by path: df.write.format("lance").save(path)',
     ),
     (
-        lambda key, value: key == "collation" and value.upper() != "UTF8_BINARY",
+        lambda key, value: key == "collation" and value.upper() != BINARY_COLLATION,
         "Strings are compared by their bytes: the collation {value} is not supported",
         "Leave it out, and write COLLATE where strings are compared",
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import uuid
 from collections.abc import Mapping
@@ -95,5 +96,7 @@ def option_texts(options: Mapping[str, Any]) -> dict[str, str]:
         elif isinstance(value, Mapping):
             texts[name] = json.dumps(dict(value))
         else:
-            texts[name] = value.isoformat() if hasattr(value, "isoformat") else str(value)
+            texts[name] = (
+                value.isoformat() if isinstance(value, datetime.date | datetime.time) else str(value)
+            )
     return texts

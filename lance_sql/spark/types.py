@@ -19,7 +19,7 @@ from lance_engine.scan import SYSTEM_FIELDS
 from lance_engine.values import Schema
 from lance_engine.write import check_compatible, conform
 
-from lance_sql.spark.versions import TIME_TYPE, arrow_schema
+from lance_sql.spark.versions import BINARY_COLLATION, TIME_TYPE, arrow_schema, collation_of
 from lance_sql.types.table import TYPES
 
 MAX_DECIMAL_DIGITS: Final = 38
@@ -133,9 +133,9 @@ def _check_storable(kind: spark.DataType, path: str) -> None:
     elif isinstance(kind, spark.MapType):
         _check_storable(kind.keyType, f"{path}.key")
         _check_storable(kind.valueType, f"{path}.value")
-    elif isinstance(kind, spark.StringType) and getattr(kind, "collation", _BINARY) != _BINARY:
+    elif isinstance(kind, spark.StringType) and collation_of(kind) != BINARY_COLLATION:
         raise UnsupportedTypeError(
-            f"Strings are compared by their bytes: the collation {kind.collation} is not supported",
+            f"Strings are compared by their bytes: the collation {collation_of(kind)} is not supported",
             column=path,
             remedy="Cast the column to STRING, and write COLLATE where strings are compared",
         )
@@ -147,7 +147,6 @@ def _check_storable(kind: spark.DataType, path: str) -> None:
         )
 
 
-_BINARY: Final = "UTF8_BINARY"
 _STORABLE: Final = (
     spark.NullType,
     spark.BooleanType,

@@ -7,8 +7,9 @@ import os
 import socket
 import sys
 from collections.abc import Callable
-from pathlib import PurePath
 from typing import Any
+
+from lance_sql.spark.versions import task_has_one_processor, worker_socket
 
 _settled = False
 
@@ -31,9 +32,7 @@ def has_one_processor() -> bool:
 
     False outside of tasks, and where ``LANCE_SQL_THREADS`` says how many threads to use.
     """
-    tasks = sys.modules.get("pyspark.taskcontext")  # Spark's workers have loaded it; other engines may not
-    context = None if tasks is None else tasks.TaskContext.get()
-    return context is not None and context.cpus() == 1 and "LANCE_SQL_THREADS" not in os.environ
+    return "LANCE_SQL_THREADS" not in os.environ and task_has_one_processor()
 
 
 class SentToWorkers:
@@ -67,14 +66,3 @@ def answer_at_once() -> None:
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if sys.platform == "linux":  # only valid until the connection is used again, so every task sets it
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
-
-
-def worker_socket() -> socket.socket | None:
-    """The connection of this worker to the JVM, which is in a stack frame of Spark's daemon."""
-    frame = sys._getframe()
-    while frame is not None:
-        if frame.f_code.co_name == "worker" and PurePath(frame.f_code.co_filename).name == "daemon.py":
-            connection = frame.f_locals.get("sock")
-            return connection if isinstance(connection, socket.socket) else None
-        frame = frame.f_back  # type: ignore[assignment]
-    return None

@@ -7,13 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from lance_sql.text.tokens import Token
+from lance_sql.types.kinds import CONSTANT_TYPES
 
-_TYPES: Final = frozenset(
-    {
-        "DATE", "DATETIME", "INTERVAL", "JSON", "TIME", "TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMP_MS",
-        "TIMESTAMP_NS", "TIMESTAMP_S", "TIMESTAMP_US", "UUID",
-    }
-)  # fmt: skip
 _WITH_ZONE: Final = (["TIME", "WITH", "TIME", "ZONE"], ["TIMESTAMP", "WITH", "TIME", "ZONE"])
 
 
@@ -34,7 +29,7 @@ def literal_edits(tokens: Sequence[Token]) -> Iterator[tuple[int, int, str]]:
                 yield before.start, token.end, f"('{escaped}'::BLOB)"
         elif words[place + 1 : place + 3] == [":", ":"]:
             long = words[max(place - 4, 0) : place] in _WITH_ZONE
-            if long or words[place - 1] in _TYPES:
+            if long or words[place - 1] in CONSTANT_TYPES:
                 first = tokens[place - 4] if long else before
                 yield first.start, first.start, "("
                 yield token.end, token.end, ")"

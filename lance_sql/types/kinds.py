@@ -106,6 +106,15 @@ KINDS: Final = {
 }
 
 
+#: Type names before the text of a constant, as in ``DATE '2026-01-31'``, other spellings included.
+CONSTANT_TYPES: Final = frozenset(
+    {
+        "DATE", "DATETIME", "INTERVAL", "JSON", "TIME", "TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMP_MS",
+        "TIMESTAMP_NS", "TIMESTAMP_S", "TIMESTAMP_US", "UUID",
+    }
+)  # fmt: skip
+
+
 def refused(name: str, column: str) -> UnsupportedFeatureError:
     """The error for a column of a type that datasets cannot hold."""
     return UnsupportedFeatureError(

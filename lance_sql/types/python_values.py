@@ -35,6 +35,10 @@ NUMBERS: Final = frozenset(
         "usmallint", "utinyint",
     }
 )  # fmt: skip
+#: Types whose values data frames have as pyarrow converts them.
+_ALIKE_IN_FRAMES: Final = frozenset({"array", "time", "time_ns", "timestamp_ns", "timestamptz_ns"})
+#: The dtypes of the others in pandas, if they have their own: wide integers become floats, as in DuckDB.
+_FRAME_DTYPES: Final = {"interval": "timedelta64[us]", "hugeint": "float64", "uhugeint": "float64"}
 _SIGNED_LIMIT: Final = 1 << 127
 
 
@@ -59,6 +63,16 @@ def is_alike(kind: DuckDBPyType) -> bool:
     if kind.id in ("list", "struct"):
         return all(is_alike(child) for _, child in children(kind))
     return kind.id in _ALIKE
+
+
+def is_alike_in_frames(kind: DuckDBPyType) -> bool:
+    """Whether data frames have pyarrow's values of a type, not those of Python."""
+    return is_alike(kind) or kind.id in _ALIKE_IN_FRAMES
+
+
+def frame_dtype(kind: DuckDBPyType) -> str:
+    """The dtype in pandas of a column with Python's values of a type."""
+    return _FRAME_DTYPES.get(kind.id, "object")
 
 
 def _converted(array: pa.Array, kind: DuckDBPyType) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -23,12 +24,10 @@ if TYPE_CHECKING:
 
 def stored_source(data: Any) -> Any:
     """A relation of DuckDB, or a result, as rows of datasets; other data as it is."""
-    if type(data).__name__ == "DuckDBPyRelation":
+    duckdb = sys.modules.get("duckdb")
+    if duckdb is not None and isinstance(data, duckdb.DuckDBPyRelation):
         relation, schema = stored_relation(data)
-        read = (
-            relation.to_arrow_reader if hasattr(relation, "to_arrow_reader") else relation.fetch_record_batch
-        )
-        return pa.RecordBatchReader.from_batches(schema, stored_batches(read(), schema))
+        return pa.RecordBatchReader.from_batches(schema, stored_batches(relation.arrow(), schema))
     found = getattr(type(data), "_stored_reader", None)
     return data if found is None else found(data)
 

@@ -21,6 +21,11 @@ class Names(NamedTuple):
     spark: str
 
 
+def names_of(*kinds: pa.DataType) -> frozenset[str]:
+    """What results of the engines call columns of these types: DuckDB's names, and Arrow's."""
+    return frozenset(name for row in TYPES if row.arrow in kinds for name in (row.duckdb, str(row.arrow)))
+
+
 TYPES: Final = (
     Names(pa.bool_(), "bool", "BOOLEAN", "Boolean", "boolean"),
     Names(pa.int8(), "int8", "TINYINT", "Int8", "tinyint"),

@@ -22,7 +22,8 @@ from lance_sql.spark.kept import open_kept
 from lance_sql.spark.options import Options
 from lance_sql.spark.packed import gathered
 from lance_sql.spark.source import LanceDataSource
-from lance_sql.spark.workers import SentFunction, answer_at_once, has_one_processor, worker_socket
+from lance_sql.spark.versions import worker_socket
+from lance_sql.spark.workers import SentFunction, answer_at_once, has_one_processor
 
 SCHEMA = StructType([StructField("a", LongType())])
 

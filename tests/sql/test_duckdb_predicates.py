@@ -8,8 +8,9 @@ import pytest
 from duckdb._sources import ArrowScanSource, nodes
 from lance_engine.errors import ColumnNotFoundError, InvalidFilterError
 from lance_engine.expr.evaluate import evaluate
-from lance_engine.expr.from_duckdb import from_duckdb
 from test_pushed_filters import CONDITIONS, DUCKDB_ONLY, TABLE
+
+from lance_sql.engines.duckdb.conditions import from_duckdb
 
 
 class Source(ArrowScanSource):
@@ -92,7 +93,7 @@ def test_what_is_declined() -> None:
 def test_lists_of_like_constants_become_the_tree_of_single_ones(
     kind: pa.DataType, values: list[int | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from lance_engine.expr import from_duckdb as module
+    from lance_sql.engines.duckdb import conditions as module
 
     if pa.types.is_string(kind) or pa.types.is_dictionary(kind):
         values = [None if value is None else str(value) for value in values]

@@ -9,7 +9,9 @@ import pytest
 from lance_engine.plan_picture import PlanNode, picture
 
 import lance_sql
-from lance_sql.display.plan_trees import tree_of_json, tree_of_lines
+from lance_sql.engines.datafusion.plans import tree_of_lines
+from lance_sql.engines.duckdb.plans import tree_of_steps
+from lance_sql.engines.duckdb.versions import steps
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +67,9 @@ def test_trees_of_plans() -> None:
     assert [child.name for child in tree.children] == ["B", "D"]
     assert tree.children[0].children == (PlanNode("C"),)
     assert tree_of_lines("") == ()
-    (node,) = tree_of_json([{"name": "HASH_JOIN ", "extra_info": {"Estimated Cardinality": "1200"}}])
+    (node,) = tree_of_steps(
+        steps('[{"name": "HASH_JOIN ", "extra_info": {"Estimated Cardinality": "1200"}}]')
+    )
     assert node == PlanNode("Hash join", (("rows, about", "1,200"),))
 
 

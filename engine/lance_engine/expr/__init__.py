@@ -6,10 +6,10 @@ from lance_engine.lazy import lazy_names
 
 if TYPE_CHECKING:
     from lance_engine.expr.build import conjunction
+    from lance_engine.expr.constants import integer_scalar, python_scalar
     from lance_engine.expr.external import provide as provide_functions
     from lance_engine.expr.from_arrow import from_arrow as arrow_filter
     from lance_engine.expr.from_arrow import pickled
-    from lance_engine.expr.from_duckdb import from_duckdb as duckdb_filter
     from lance_engine.expr.from_spark import SparkFilter
     from lance_engine.expr.from_spark import from_spark as spark_filter
     from lance_engine.expr.from_sql import parse_sql
@@ -36,9 +36,9 @@ else:
         __name__,
         {
             "expr.build": "conjunction",
+            "expr.constants": "integer_scalar python_scalar",
             "expr.external": "provide=provide_functions",
             "expr.from_arrow": "from_arrow=arrow_filter pickled",
-            "expr.from_duckdb": "from_duckdb=duckdb_filter",
             "expr.from_spark": "SparkFilter from_spark=spark_filter",
             "expr.from_sql": "parse_sql",
             "expr.patterns": "implied matching",

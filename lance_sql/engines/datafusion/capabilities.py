@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lance_sql.engines.capabilities import Capabilities
+from lance_sql.engines.datafusion.versions import MESSAGES
 
 CAPABILITIES = Capabilities(
     name="datafusion",
@@ -17,5 +18,6 @@ CAPABILITIES = Capabilities(
     groups_by_numbers=False,
     groups_by_codes=False,
     backslash_escapes=True,
+    messages=MESSAGES,
     unknown_column_remedy='Unquoted names are converted to lower case: quote mixed-case names, as in "Name"',
 )

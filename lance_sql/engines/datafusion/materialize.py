@@ -27,6 +27,7 @@ from lance_engine.scan import estimated_row_bytes, from_the_start
 
 from lance_sql.engines.datafusion.planning import PlannedScan, Planning
 from lance_sql.engines.datafusion.table import DataFusionTable
+from lance_sql.engines.datafusion.versions import scanned_tables
 from lance_sql.engines.sampling import sampled_share
 from lance_sql.text.tokens import quote, spellings
 
@@ -35,10 +36,6 @@ MATERIALIZE_BYTES = 256 << 20
 
 #: Statements that do nothing until their rows are read, so that they can be planned twice.
 _QUERY = re.compile(r"(?:[\s(]|--[^\n]*\n|/\*.*?\*/)*(?:SELECT|WITH)\b", re.IGNORECASE | re.DOTALL)
-
-_SCAN = re.compile(
-    r"^\s*TableScan: (?P<table>.+?)(?: projection=\[(?P<columns>.*?)\])?(?:, \w+=\[.*)?$", re.M
-)
 
 #: Number of places at which rows of a table are sampled.
 _SAMPLED_PLACES = 8
@@ -83,7 +80,7 @@ class Planned:
 
     @cached_property
     def scans(self) -> list[str]:
-        return [scan["table"] for scan in _SCAN.finditer(self.frame.logical_plan().display_indent())]
+        return [scan.table for scan in scanned_tables(self.frame.logical_plan())]
 
 
 def small_sides(
@@ -240,9 +237,8 @@ def _batches(side: Side, names: Sequence[str]) -> list[pa.RecordBatch] | None:
 def _needs_no_more(frame: Any, sides: Sequence[Side]) -> bool:
     """Whether the new plan reads only the columns that were read."""
     scans: dict[str, set[str]] = {}
-    for scan in _SCAN.finditer(frame.optimized_logical_plan().display_indent()):
-        columns = None if scan["columns"] is None else set(scan["columns"].split(", ")) - {""}
-        scans.setdefault(scan["table"], set()).update(columns if columns is not None else {"*"})
+    for scan in scanned_tables(frame.optimized_logical_plan()):
+        scans.setdefault(scan.table, set()).update({"*"} if scan.columns is None else scan.columns)
     return all(side.name in scans and scans[side.name] <= side.columns for side in sides)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from lance_sql.engines.datafusion.capabilities import CAPABILITIES
+from lance_sql.engines.datafusion.versions import is_panic
 from lance_sql.errors import SqlError
 
 
@@ -15,7 +16,7 @@ def panics_as_errors() -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        if type(error).__name__ != "PanicException":  # no module exports the class
+        if not is_panic(error):
             raise
         raise SqlError(
             f"DataFusion failed: {error}",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -16,7 +15,6 @@ from lance_engine.errors import ExternalAccessError, UnsupportedFeatureError
 
 from lance_sql.catalog.access import UNRESTRICTED, Restrictions
 from lance_sql.catalog.engine_names import EngineNames
-from lance_sql.display.plan_trees import tree_of_lines
 from lance_sql.engines.added_columns import AddedColumns
 from lance_sql.engines.alone import Alone
 from lance_sql.engines.base import (
@@ -36,9 +34,16 @@ from lance_sql.engines.datafusion.materialize import (
 )
 from lance_sql.engines.datafusion.panics import panics_as_errors
 from lance_sql.engines.datafusion.planning import Planning
+from lance_sql.engines.datafusion.plans import tree_of_lines
 from lance_sql.engines.datafusion.settings import matching_names, nulls_are_last, session_config
-from lance_sql.engines.datafusion.table import DataFusionTable, replace, replace_data, target_partitions
-from lance_sql.engines.datafusion.unpushed import combines_null, explains_error, unpushed
+from lance_sql.engines.datafusion.table import DataFusionTable, replace, replace_data
+from lance_sql.engines.datafusion.unpushed import combines_null, explains_error
+from lance_sql.engines.datafusion.versions import (
+    DEFAULT_SCHEMA,
+    residual_filters,
+    target_partitions,
+    without_scan_conditions,
+)
 from lance_sql.engines.interrupt import Interruptible
 from lance_sql.engines.statement_run import Runs, StatementRun
 from lance_sql.engines.table import EngineTable
@@ -139,7 +144,7 @@ class DataFusionEngine(TableSession[DataFusionTable]):
 
     @property
     def first_schema(self) -> tuple[str, str]:
-        return ("datafusion", "public")
+        return DEFAULT_SCHEMA
 
     def own_names(self) -> EngineNames:
         registered = {spelling for name in (*self._tables, *self._others) for spelling in spellings(name)}
@@ -202,7 +207,7 @@ class DataFusionEngine(TableSession[DataFusionTable]):
 
     def _unpushed(self, text: str, params: Parameters) -> Any:
         """The statement planned without conditions of scans; None if DataFusion cannot."""
-        context = unpushed(self.context)
+        context = without_scan_conditions(self.context)
         if context is None:
             return None
         run = self._runs.current or self.begin()
@@ -261,7 +266,7 @@ class DataFusionEngine(TableSession[DataFusionTable]):
                 frame = self._unpushed("EXPLAIN " + text, params) if explains_error(plan) else None
                 is_unpushed = frame is not None
                 plan = frame.to_arrow_table() if frame is not None else plan
-            residual = _residual_filters(plan.column(1)[0].as_py())
+            residual = residual_filters(plan.column(1)[0].as_py())
             query = cache(lambda: Planned(self._plan(text, params)))
             with self.lock:
                 sides = [] if is_unpushed else self._small_sides(text, query)
@@ -326,14 +331,6 @@ def _refuse_files(text: str) -> None:
             "This session reads and writes no other files, because enable_external_access is false",
             remedy="Register the table before, or use a session without enable_external_access=False",
         )
-
-
-_SCAN_BELOW_FILTER = re.compile(r"Filter: (?P<filter>.+)\n\s*TableScan: (?P<table>.+?) projection=")
-
-
-def _residual_filters(logical_plan: str) -> dict[str, tuple[str, ...]]:
-    """Table -> the filter directly above its scan, parsed from the text of a logical plan."""
-    return {found["table"]: (found["filter"],) for found in _SCAN_BELOW_FILTER.finditer(logical_plan)}
 
 
 def _named(params: Parameters) -> dict[str, Any] | None:

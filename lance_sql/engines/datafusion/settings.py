@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from datafusion import SessionConfig, SessionContext
 
+from lance_sql.engines.datafusion.versions import puts_nulls_last
+
 if TYPE_CHECKING:
     from lance_sql.syntax.scopes import Names
 
@@ -50,5 +52,4 @@ def matching_names(context: SessionContext) -> Names | None:
 def nulls_are_last(context: SessionContext, descending: bool) -> bool:
     """Whether nulls come last in an ORDER BY without NULLS FIRST or NULLS LAST."""
     text = f"SELECT a FROM (SELECT 1 AS a) AS names ORDER BY a{' DESC' if descending else ''}"
-    plan: str = context.sql(text).logical_plan().display_indent()
-    return "NULLS LAST" in plan
+    return puts_nulls_last(context.sql(text).logical_plan())

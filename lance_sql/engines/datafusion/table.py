@@ -8,7 +8,6 @@ applied again. There is no native plug-in, so this works with any major version 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ from lance_engine.scan import from_the_start, has_inner_structs
 
 from lance_sql.engines.datafusion.planning import PlannedScan, Planning
 from lance_sql.engines.datafusion.unpushed import planning_again
+from lance_sql.engines.datafusion.versions import target_partitions
 from lance_sql.engines.partitions import TableScanner, as_expression
 from lance_sql.engines.plain_dataset import PlainDataset
 from lance_sql.engines.statement_run import Runs
@@ -79,12 +79,6 @@ def register(
     if "sql" not in vars(context):  # that of `install` does this, too
         context.sql = planning_again(context)
     return table
-
-
-def target_partitions(context: SessionContext) -> int | None:
-    """The number of partitions in the configuration of `context`, which has no other way to read it."""
-    found = re.search(r"\btarget_partitions = (\d+)", repr(context))
-    return int(found[1]) if found else None
 
 
 def replace(context: SessionContext, name: str, table: Any) -> None:

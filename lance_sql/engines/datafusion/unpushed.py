@@ -11,40 +11,26 @@ import functools
 import itertools
 import weakref
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from datafusion import SessionContext
 
-from lance_sql.engines.errors import NULL_OPERAND
+from lance_sql.engines.datafusion.versions import MESSAGES, without_scan_conditions
 from lance_sql.text.kinds import Does, kind_of
 from lance_sql.text.tokens import tokenize
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: The rule that passes conditions to scans.
-_RULE: Final = "push_down_filter"
-
 
 def combines_null(error: Exception) -> bool:
     """Whether DataFusion could not plan a scan because its condition combines NULL with others."""
-    return NULL_OPERAND.search(str(error)) is not None
+    return MESSAGES.null_operand.search(str(error)) is not None
 
 
 def explains_error(plan: pa.Table) -> bool:
     """Whether the result of EXPLAIN has this error in the place of a plan."""
-    return any(NULL_OPERAND.search(text) is not None for text in plan.column(1).to_pylist())
-
-
-def unpushed(context: SessionContext) -> Any:
-    """A context with the tables, functions and settings of `context`, whose scans get no conditions.
-
-    None if this version of DataFusion has no rule of this name.
-    """
-    # The method with which a context can be copied. The copy also reads files by path, but it only gets
-    # statements that the original context has planned, up to their scans.
-    copy = context.enable_url_table()
-    return copy if copy.remove_optimizer_rule(_RULE) else None
+    return any(MESSAGES.null_operand.search(text) is not None for text in plan.column(1).to_pylist())
 
 
 def planning_again(context: SessionContext) -> Callable[..., Any]:
@@ -59,7 +45,7 @@ def planning_again(context: SessionContext) -> Callable[..., Any]:
             if _may_combine_null(query, options.get("param_values")):
                 found.execution_plan()
         except Exception as error:
-            copy = None if context is None or not combines_null(error) else unpushed(context)
+            copy = None if context is None or not combines_null(error) else without_scan_conditions(context)
             if copy is None:
                 raise
             return copy.sql(query, *arguments, **options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lance_sql.engines.capabilities import Capabilities
+from lance_sql.engines.duckdb.versions import MESSAGES
 
 CAPABILITIES = Capabilities(
     name="duckdb",
@@ -17,5 +18,6 @@ CAPABILITIES = Capabilities(
     groups_by_numbers=True,
     groups_by_codes=True,
     backslash_escapes=False,
+    messages=MESSAGES,
     unknown_column_remedy="Column names: DESCRIBE the_table, or lance-sql inspect PATH",
 )

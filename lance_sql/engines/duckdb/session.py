@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import weakref
 from collections import ChainMap, Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,6 +28,7 @@ from lance_sql.engines.duckdb.planning import Planned, Planning, expected_rows, 
 from lance_sql.engines.duckdb.result_types import ResultTypes
 from lance_sql.engines.duckdb.settings import Changes, Settings
 from lance_sql.engines.duckdb.table import DuckDBTable, register_data, source
+from lance_sql.engines.duckdb.versions import Step, steps
 from lance_sql.engines.interrupt import Interruptible
 from lance_sql.engines.statement_run import Runs, StatementRun
 from lance_sql.engines.table_session import TableSession
@@ -250,7 +250,7 @@ class DuckDBEngine(TableSession[DuckDBTable]):
             raise self.translate(error, run) from None
 
     def explain(self, text: str, params: Parameters, run: StatementRun, *, analyze: bool) -> EnginePlan:
-        from lance_sql.display.plan_trees import tree_of_json
+        from lance_sql.engines.duckdb.plans import tree_of_steps
 
         with self._changes.during(text), self.running(run):
             with self._planning.noted() as planned:
@@ -259,44 +259,40 @@ class DuckDBEngine(TableSession[DuckDBTable]):
                 plan = self._table(("EXPLAIN ANALYZE " if analyze else "EXPLAIN ") + text, params)
                 with self._planning.noted() as planned:
                     described = self._table("EXPLAIN (FORMAT JSON) " + text, params)
-                tree = json.loads(str(described.column(1)[0]))
+                tree = steps(str(described.column(1)[0]))
                 scans = list(self._scans(tree, planned))
-                return EnginePlan(plan, str(plan.column(1)[0]), tree_of_json(tree), scans)
+                return EnginePlan(plan, str(plan.column(1)[0]), tree_of_steps(tree), scans)
 
     def _scans(
         self,
-        plan: list[dict[str, Any]],
+        plan: Sequence[Step],
         planned: Mapping[DuckDBTable, Planned],
         residual: tuple[str, ...] = (),
     ) -> Iterator[ScanReport]:
         """The Lance scans of a plan, whose parent filtered by `residual`."""
-        for node in plan:
-            details = node.get("extra_info", {})
-            if "ARROW_SCAN" in str(details.get("Function", node["name"])).upper():
-                yield from self._scan(details, planned, residual)
-            below = _as_tuple(details.get("Expression", ())) if node["name"] == "FILTER" else ()
-            yield from self._scans(node.get("children", []), planned, below)
+        for step in plan:
+            if step.is_scan:
+                yield from self._scan(step, planned, residual)
+            yield from self._scans(step.children, planned, step.conditions)
 
     def _scan(
         self,
-        details: dict[str, Any],
+        step: Step,
         planned: Mapping[DuckDBTable, Planned],
         residual: tuple[str, ...],
     ) -> Iterator[ScanReport]:
         """DuckDB does not name the source of a scan: it is identified by its columns and size."""
-        projected = _as_tuple(details.get("Projections", ()))
-        rows = str(details.get("Estimated Cardinality", ""))
         for scanned, noted in planned.items():
             table = scanned.table
-            columns = _columns(projected, table.schema.names)
-            if str(scanned.rows()) == rows and columns is not None:
+            columns = _columns(step.columns, table.schema.names)
+            if str(scanned.rows()) == step.rows and columns is not None:
                 decisions = tuple(dict.fromkeys(noted.decisions))
                 scanner = scanned.described(columns, decisions)
                 yield ScanReport(
                     table.name,
                     table.dataset,
                     tuple(scanner.columns),
-                    _as_tuple(details.get("Filters", ())),
+                    step.filters,
                     residual,
                     decisions,
                     scanner=scanner,
@@ -340,20 +336,6 @@ def _columns(projected: Sequence[str], names: Sequence[str]) -> list[str] | None
             return None
         found[text] = None
     return list(found)
-
-
-def _as_tuple(value: Any) -> tuple[str, ...]:
-    return (value,) if isinstance(value, str) else tuple(value)
-
-
-def _reader_of(relation: duckdb.DuckDBPyRelation) -> Callable[[], pa.RecordBatchReader]:
-    """A function that streams a relation; its name and the column names differ in DuckDB 1.4."""
-    found: Callable[[], pa.RecordBatchReader] = (
-        relation.to_arrow_reader
-        if hasattr(type(relation), "to_arrow_reader")
-        else relation.fetch_record_batch
-    )
-    return found
 
 
 class DuckDBQuery:
@@ -404,7 +386,7 @@ class DuckDBQuery:
             return pa.schema([]), iter(())
         with self._engine.running(run, self._expected):
             relation = stored_relation(self._relation)[0] if run.wants_stored else self._relation
-            reader = self._engine.call(_reader_of(relation))
+            reader = self._engine.call(relation.arrow)
         run.has_stored = run.wants_stored
         return reader.schema, self._batches(reader, run)
 

@@ -6,13 +6,10 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
+from lance_sql.engines.duckdb.versions import ArrowScanSource
+
 if TYPE_CHECKING:
     from lance_sql.engines.table import EngineTable
-
-try:
-    from duckdb._sources import ArrowScanSource
-except ImportError:  # DuckDB is missing or of another major version: it then reads all columns as a stream
-    ArrowScanSource = object
 
 
 class DuckDBSource(ArrowScanSource):  # type: ignore[misc]

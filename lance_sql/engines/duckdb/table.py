@@ -1,8 +1,8 @@
 """Lance datasets in DuckDB.
 
-DuckDB 2 scans Python objects through a small protocol, `duckdb._sources.ArrowScanSource`: the row count
-reaches the optimizer, each conjunct of a filter is offered separately, and batches arrive as an Arrow C
-stream. This module is private to DuckDB, so it may be missing: a dataset is then scanned through its
+DuckDB 2 scans Python objects through a small protocol, `ArrowScanSource`: the row count reaches the
+optimizer, each conjunct of a filter is offered separately, and batches arrive as an Arrow C stream. The
+protocol is private to DuckDB, so it may be missing: a dataset is then scanned through its
 `pyarrow.dataset.Dataset` interface, which DuckDB plans with one row.
 """
 
@@ -24,6 +24,15 @@ from lance_engine.errors import InvalidFilterError, UnsupportedFeatureError
 from lance_sql.engines.added_columns import AddedColumns
 from lance_sql.engines.base import Decision, EngineData
 from lance_sql.engines.duckdb.planning import Planning
+from lance_sql.engines.duckdb.versions import (
+    BINARY,
+    COLUMN,
+    HAS_SOURCES,
+    IN,
+    POSTFIX,
+    ArrowScanSource,
+    class_of,
+)
 from lance_sql.engines.pushdown import Condition, Role, decide, excludes_for_keys, leaves_few
 from lance_sql.engines.statement_run import Runs
 from lance_sql.engines.table import EngineTable
@@ -37,13 +46,6 @@ if TYPE_CHECKING:
 
     from lance_sql.engines.join_keys import JoinKeys
     from lance_sql.engines.plain_dataset import PlainDataset
-
-try:
-    from duckdb._sources import ArrowScanSource
-except ImportError:  # another DuckDB major
-    ArrowScanSource = object
-_HAS_SOURCES = ArrowScanSource is not object
-
 
 Pushdown = Literal["auto", "all", "none"]
 
@@ -112,7 +114,7 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
         return self._planning.rows(self)
 
     def accepts(self, predicate: Any) -> bool:
-        """Whether `stream` will apply `predicate` (a `duckdb._sources.nodes.Node`) as DuckDB would."""
+        """Whether `stream` will apply `predicate` as DuckDB would."""
         offered = self._offered_as(predicate)
         self._planning.decided(self, offered.decision)
         self._leaves_few |= leaves_few(offered.decision)
@@ -171,10 +173,12 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
     def _judge(self, predicate: Any, role: Role, pushdown: Pushdown) -> _Offered:
         if pushdown == "none":
             return _Offered(None, Decision(predicate.fragment(), False, "pushdown is disabled"))
-        from lance_engine.expr import columns_of, duckdb_filter
+        from lance_engine.expr import columns_of
+
+        from lance_sql.engines.duckdb.conditions import from_duckdb  # takes longer to import than a query
 
         try:
-            tree = duckdb_filter(predicate, self.table.filter_schema)
+            tree = from_duckdb(predicate, self.table.filter_schema)
         except InvalidFilterError:
             reason = "this condition is not supported by scans"
             return _Offered(None, Decision(predicate.fragment(), False, reason))
@@ -252,15 +256,15 @@ def _predicate_key(predicate: Any) -> Hashable:
 
 def _parts_of(predicate: Any, depth: int) -> Hashable:
     """The parts of a predicate; None if it is more than a condition, or two, of a column and constants."""
-    kind = type(predicate).__name__
-    if kind == "In" and type(predicate.operand).__name__ == "Col":
+    kind = class_of(predicate)
+    if kind == IN and class_of(predicate.operand) == COLUMN:
         return predicate.operand.parts, tuple(value.value for value in predicate.values)
-    if kind == "Postfix":
+    if kind == POSTFIX:
         return predicate.op, predicate.operand.parts
-    if kind != "Binary":
+    if kind != BINARY:
         return None
     op, left, right = predicate.op, predicate.left, predicate.right
-    if type(left).__name__ == "Col":
+    if class_of(left) == COLUMN:
         return (op, left.parts, right.value) if type(right.value) in _PLAIN else None
     if depth == 1:
         return None
@@ -328,11 +332,11 @@ def source(
         system_columns,
         declared,
         dictionaries=True,
-        narrow_decimals=_HAS_SOURCES,
+        narrow_decimals=HAS_SOURCES,
         batch_rows=min(max(dataset.count_rows() // _BATCHES, _LEAST_BATCH_ROWS), _BATCH_ROWS),
         added=added,
     )
-    if not _HAS_SOURCES:
+    if not HAS_SOURCES:
         from lance_sql.engines.plain_dataset import PlainDataset  # takes longer to import than a query
 
         return PlainDataset(table, runs=runs)

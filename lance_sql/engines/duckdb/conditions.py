@@ -1,9 +1,4 @@
-"""Converts predicates that DuckDB offers to a Python source to a filter tree, by class name.
-
-A predicate is a tree of ``Binary("AND"/"OR"/comparison)``, ``Unary("NOT")``, ``Postfix("IS NULL"/"IS NOT
-NULL")`` and ``In`` over ``Col(parts)`` and ``Lit(value, type)``, where `type` is DuckDB's name of the
-constant's type.
-"""
+"""Converts conditions that DuckDB offers to a scan to filter trees."""
 
 from __future__ import annotations
 
@@ -11,12 +6,12 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.types as at
-
-from lance_engine.arrow_values import array, scalar
 from lance_engine.errors import InvalidFilterError
-from lance_engine.expr import build
-from lance_engine.expr.constants import integer_scalar, python_scalar
-from lance_engine.expr.tree import Column, Literal, Node
+from lance_engine.expr import Column, Literal, Node, build, integer_scalar, python_scalar
+from lance_engine.values import array, scalar
+
+from lance_sql.engines.duckdb.versions import BINARY, COLUMN, CONSTANT, IN, POSTFIX, UNARY, class_of
+from lance_sql.types.kinds import KINDS
 
 _COMPARISONS = {"=": "=", "!=": "<>", "<>": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 
@@ -26,19 +21,19 @@ def from_duckdb(node: Any, schema: pa.Schema) -> Node:
 
     Raises `InvalidFilterError` for an unsupported node or constant: decline such a predicate.
     """
-    kind = type(node).__name__
-    if kind == "Binary" and node.op in ("AND", "OR"):
+    kind = class_of(node)
+    if kind == BINARY and node.op in ("AND", "OR"):
         parts = [from_duckdb(part, schema) for part in _chain(node)]
         return build.conjunction(parts) if node.op == "AND" else build.disjunction(parts)
-    if kind == "Unary" and node.op == "NOT":
+    if kind == UNARY and node.op == "NOT":
         return build.negate(from_duckdb(node.operand, schema))
-    if kind == "Postfix" and node.op in ("IS NULL", "IS NOT NULL"):
+    if kind == POSTFIX and node.op in ("IS NULL", "IS NOT NULL"):
         return build.is_null(_column(node.operand, schema), negated=node.op == "IS NOT NULL")
-    if kind == "In":
+    if kind == IN:
         column = _column(node.operand, schema)
         values = _alike(node.values, column)
         return build.member(column, [_constant(value) for value in node.values] if values is None else values)
-    if kind == "Binary" and node.op in _COMPARISONS:
+    if kind == BINARY and node.op in _COMPARISONS:
         return build.compare(
             _COMPARISONS[node.op], _column(node.left, schema), Literal(_constant(node.right))
         )
@@ -52,7 +47,7 @@ def _chain(node: Any) -> list[Any]:
     found, pending = [], [node]
     while pending:
         current = pending.pop()
-        if type(current).__name__ == "Binary" and current.op == node.op:
+        if class_of(current) == BINARY and current.op == node.op:
             pending += (current.right, current.left)
         else:
             found.append(current)
@@ -60,7 +55,7 @@ def _chain(node: Any) -> list[Any]:
 
 
 def _column(node: Any, schema: pa.Schema) -> Column:
-    if type(node).__name__ != "Col":
+    if class_of(node) != COLUMN:
         raise InvalidFilterError(
             "DuckDB compares an expression that is not a column", remedy="Decline the predicate"
         )
@@ -72,9 +67,7 @@ def _alike(nodes: list[Any], column: Column) -> pa.Array | None:
     stored = column.stored_type
     kind = stored.value_type if at.is_dictionary(stored) else stored
     wanted: type | None = int if at.is_integer(kind) else str if at.is_string(kind) else None
-    if wanted is None or any(
-        type(node).__name__ != "Lit" or type(node.value) is not wanted for node in nodes
-    ):
+    if wanted is None or any(class_of(node) != CONSTANT or type(node.value) is not wanted for node in nodes):
         return None
     try:
         return array([node.value for node in nodes], kind)
@@ -83,12 +76,13 @@ def _alike(nodes: list[Any], column: Column) -> pa.Array | None:
 
 
 def _constant(node: Any) -> pa.Scalar:
-    if type(node).__name__ != "Lit":
+    if class_of(node) != CONSTANT:
         raise InvalidFilterError(
             "DuckDB compares with an expression that is not a constant", remedy="Decline the predicate"
         )
-    if node.type == "TIMESTAMP WITH TIME ZONE":
-        return integer_scalar(node.value, pa.timestamp("us", tz="UTC"))
-    if node.type == "FLOAT":
-        return scalar(node.value, pa.float32())
+    kind = KINDS[node.type].arrow if node.type in KINDS else None
+    if kind == pa.timestamp("us", tz="UTC"):
+        return integer_scalar(node.value, kind)
+    if kind == pa.float32():
+        return scalar(node.value, kind)
     return python_scalar(node.value)
