@@ -36,7 +36,8 @@ def index_command() -> None:
     "--kind",
     default="btree",
     help="Index type: btree (default), bitmap, zonemap, bloomfilter; for lists label_list; for parts of "
-    "texts ngram; for vectors ivf_flat, ivf_pq, ivf_sq, ivf_hnsw_flat, ivf_hnsw_sq.",
+    "texts ngram, for words in texts inverted; for vectors ivf_flat, ivf_pq, ivf_sq, ivf_hnsw_flat, "
+    "ivf_hnsw_sq.",
 )
 @click.option(
     "--option",

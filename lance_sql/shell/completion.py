@@ -6,21 +6,23 @@ import glob
 import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator
+from typing import Final
 
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
+from lance_sql.text.kinds import KINDS
 from lance_sql.text.tokens import as_name, table_positions, tokenize
 
-KEYWORDS = (
-    "ALTER TABLE", "AND", "AS", "ASC", "AT", "BETWEEN", "BY", "CALL", "CASE", "CAST", "COPY", "COUNT",
-    "CREATE INDEX", "CREATE TABLE", "DELETE FROM", "DESC", "DESCRIBE", "DISTINCT", "DROP INDEX",
-    "DROP TABLE", "ELSE", "END", "EXPLAIN", "EXPLAIN ANALYZE", "FROM", "GROUP BY", "HAVING", "IN",
-    "INSERT INTO", "INTERVAL", "IS", "JOIN", "LEFT JOIN", "LIKE", "LIMIT", "MERGE INTO", "NOT", "NULL",
-    "OFFSET", "ON", "OPTIMIZE", "OR", "ORDER BY", "OVER", "PARTITION BY", "RETURNING", "SELECT", "SET",
-    "SHOW TABLES", "SHOW VERSIONS", "SUM", "SUMMARIZE", "THEN", "TRUNCATE", "UNION ALL", "UPDATE",
-    "USING", "VACUUM", "VALUES", "VERSION", "WHEN", "WHERE", "WITH",
+_CLAUSES: Final = (
+    "ALTER TABLE", "AND", "AS", "ASC", "AT", "BETWEEN", "BY", "CASE", "CAST", "COUNT", "CREATE INDEX",
+    "CREATE TABLE", "DELETE FROM", "DISTINCT", "DROP INDEX", "DROP TABLE", "ELSE", "EXPLAIN ANALYZE",
+    "GROUP BY", "HAVING", "IN", "INSERT INTO", "INTERVAL", "IS", "JOIN", "LEFT JOIN", "LIKE", "LIMIT",
+    "MERGE INTO", "NOT", "NULL", "OFFSET", "ON", "OR", "ORDER BY", "OVER", "PARTITION BY", "RETURNING",
+    "SHOW TABLES", "SHOW VERSIONS", "SUM", "THEN", "UNION ALL", "USING", "VERSION", "WHEN", "WHERE",
 )  # fmt: skip
+#: What starts a statement, and what may follow.
+KEYWORDS: Final = tuple(sorted({*_CLAUSES, *filter(str.isalpha, KINDS)}))
 #: Keywords after which a table follows.
 _BEFORE_TABLE = {"FROM", "JOIN", "INTO", "UPDATE", "TABLE", "DESCRIBE", "SUMMARIZE", "OPTIMIZE", "VACUUM"}
 _WORD = re.compile(r'"?[\w.]*$')

@@ -129,10 +129,9 @@ def build_index(
 ) -> Dataset:
     """Build an index, as `Dataset.create_index` does; each task builds it for some of the fragments.
 
-    A btree or bitmap index then has one segment per task, at most `MAX_SEGMENTS`; zonemap and bloomfilter
-    indices are merged into one segment. An inverted index has one segment per task. A vector index does too:
-    the driver trains it on a sample, and all segments share its partitions and codes. `location` is
-    ``branch`` and ``storage_options``.
+    The index then has one segment per task, at most `MAX_SEGMENTS`, but indices of zones are merged into one
+    segment. The driver trains a vector index on a sample, and all segments share its partitions and codes.
+    `location` is ``branch`` and ``storage_options``.
     """
     options = _options(path, location or {})
     index_name = name or f"{column}_idx"

@@ -14,6 +14,7 @@ from typing import Final
 
 import pyarrow as pa
 from lance_engine.errors import UnsupportedFeatureError
+from lance_engine.expr import SQL_TYPES
 from lance_engine.values import EXTENSION_METADATA, EXTENSION_NAME, OPAQUE_EXTENSION, text_metadata
 
 
@@ -65,38 +66,18 @@ def _own(name: str, arrow: pa.DataType) -> Kind:
 
 _VARIANT: Final = pa.struct([pa.field("metadata", pa.binary(), nullable=False), ("value", pa.binary())])
 
-#: The types without parameters, by DuckDB's name.
-KINDS: Final = {
+#: The types without parameters, by DuckDB's name: those of Arrow, and those that only DuckDB has.
+KINDS: Final = {name: Kind(name, arrow) for name, arrow in SQL_TYPES.items()} | {
     kind.name: kind
     for kind in (
-        Kind("BOOLEAN", pa.bool_()),
-        Kind("TINYINT", pa.int8()),
-        Kind("SMALLINT", pa.int16()),
-        Kind("INTEGER", pa.int32()),
-        Kind("BIGINT", pa.int64()),
         _own("HUGEINT", pa.binary(16)),
-        Kind("UTINYINT", pa.uint8()),
-        Kind("USMALLINT", pa.uint16()),
-        Kind("UINTEGER", pa.uint32()),
-        Kind("UBIGINT", pa.uint64()),
         _own("UHUGEINT", pa.binary(16)),
         _own("BIGNUM", pa.string()),
-        Kind("FLOAT", pa.float32()),
-        Kind("DOUBLE", pa.float64()),
-        Kind("VARCHAR", pa.string()),
         Kind("JSON", pa.string(), "arrow.json"),
-        Kind("BLOB", pa.binary()),
         _own("BIT", pa.string()),
         Kind("UUID", pa.binary(16), "arrow.uuid"),
-        Kind("DATE", pa.date32()),
-        Kind("TIME", pa.time64("us")),
         Kind("TIME_NS", pa.time64("ns")),
         _own("TIME WITH TIME ZONE", pa.string()),
-        Kind("TIMESTAMP_S", pa.timestamp("s")),
-        Kind("TIMESTAMP_MS", pa.timestamp("ms")),
-        Kind("TIMESTAMP", pa.timestamp("us")),
-        Kind("TIMESTAMP_NS", pa.timestamp("ns")),
-        Kind("TIMESTAMP WITH TIME ZONE", pa.timestamp("us", "UTC")),
         Kind("TIMESTAMPTZ_NS", pa.timestamp("ns", "UTC")),
         _own("INTERVAL", pa.string()),
         Kind("GEOMETRY", pa.binary(), "geoarrow.wkb", "{}"),
@@ -104,7 +85,6 @@ KINDS: Final = {
         Kind('"NULL"', pa.null()),
     )
 }
-
 
 #: Type names before the text of a constant, as in ``DATE '2026-01-31'``, other spellings included.
 CONSTANT_TYPES: Final = frozenset(

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from lance_engine.expr.from_sql import parse_sql
     from lance_engine.expr.patterns import implied, matching
     from lance_engine.expr.render import literal as literal_text
+    from lance_engine.expr.sql_names import SQL_NAMES, SQL_TYPES
     from lance_engine.expr.total_order import in_total_order
     from lance_engine.expr.tree import (
         Column,
@@ -43,6 +44,7 @@ else:
             "expr.from_sql": "parse_sql",
             "expr.patterns": "implied matching",
             "expr.render": "literal=literal_text",
+            "expr.sql_names": "SQL_NAMES SQL_TYPES",
             "expr.total_order": "in_total_order",
             "expr.tree": (
                 "Column Comparison Function In IsNull Literal Match Node SummarizedIn "

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as at
 
+from lance_engine.expr.sql_names import SQL_NAMES
 from lance_engine.expr.value_types import MILLISECONDS_PER_DAY, PER_SECOND, is_list
 
 #: pyarrow compute functions that have a name in SQL; the others are rendered by their pyarrow name.
@@ -63,31 +64,6 @@ _RESERVED_WORDS = """
 """
 _RESERVED = frozenset(_RESERVED_WORDS.split())
 
-_TYPE_NAMES = {
-    "bool": "BOOLEAN",
-    "int8": "TINYINT",
-    "int16": "SMALLINT",
-    "int32": "INTEGER",
-    "int64": "BIGINT",
-    "uint8": "UTINYINT",
-    "uint16": "USMALLINT",
-    "uint32": "UINTEGER",
-    "uint64": "UBIGINT",
-    "halffloat": "FLOAT",
-    "float": "FLOAT",
-    "double": "DOUBLE",
-    "string": "VARCHAR",
-    "large_string": "VARCHAR",
-    "binary": "BLOB",
-    "large_binary": "BLOB",
-    "date32[day]": "DATE",
-    "date64[ms]": "DATE",
-    "timestamp[s]": "TIMESTAMP_S",
-    "timestamp[ms]": "TIMESTAMP_MS",
-    "timestamp[us]": "TIMESTAMP",
-    "timestamp[ns]": "TIMESTAMP_NS",
-}
-
 
 def identifier(name: str) -> str:
     """`name` as SQL, quoted unless it is plain."""
@@ -111,7 +87,7 @@ def type_name(kind: pa.DataType) -> str:
         return "TIME"
     if at.is_duration(kind):
         return "INTERVAL"
-    return _TYPE_NAMES.get(str(kind), str(kind))
+    return SQL_NAMES.get(kind, str(kind))
 
 
 def literal(value: pa.Scalar) -> str:

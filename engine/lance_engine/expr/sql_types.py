@@ -8,35 +8,21 @@ import pyarrow as pa
 
 from lance_engine.errors import InvalidFilterError
 from lance_engine.expr import render
+from lance_engine.expr.sql_names import SQL_TYPES
 
 # Units of timestamps by the number of digits after the point.
 _PRECISIONS = {0: "s", 3: "ms", 6: "us", 9: "ns"}
-_TYPES = {
-    "BOOLEAN": pa.bool_(),
-    "TINYINT": pa.int8(),
-    "SMALLINT": pa.int16(),
-    "INT": pa.int32(),
-    "BIGINT": pa.int64(),
-    "UTINYINT": pa.uint8(),
-    "USMALLINT": pa.uint16(),
-    "UINT": pa.uint32(),
-    "UBIGINT": pa.uint64(),
-    "INT128": pa.decimal128(38, 0),
-    "FLOAT": pa.float32(),
-    "DOUBLE": pa.float64(),
-    "VARCHAR": pa.string(),
-    "TEXT": pa.string(),
-    "VARBINARY": pa.binary(),
-    "BINARY": pa.binary(),
-    "DATE": pa.date32(),
-    "TIME": pa.time64("us"),
-    "TIMESTAMP": pa.timestamp("us"),
-    "TIMESTAMPNTZ": pa.timestamp("us"),
-    "TIMESTAMPTZ": pa.timestamp("us", tz="UTC"),
-    "TIMESTAMPLTZ": pa.timestamp("us", tz="UTC"),
-    "TIMESTAMP_S": pa.timestamp("s"),
-    "TIMESTAMP_MS": pa.timestamp("ms"),
-    "TIMESTAMP_NS": pa.timestamp("ns"),
+# The names that sqlglot has for some types, if they are others.
+_PARSED = {
+    "INTEGER": ("INT",),
+    "UINTEGER": ("UINT",),
+    "VARCHAR": ("VARCHAR", "TEXT"),
+    "BLOB": ("VARBINARY", "BINARY"),
+    "TIMESTAMP": ("TIMESTAMP", "TIMESTAMPNTZ"),
+    "TIMESTAMP WITH TIME ZONE": ("TIMESTAMPTZ", "TIMESTAMPLTZ"),
+}
+_TYPES = {parsed: kind for name, kind in SQL_TYPES.items() for parsed in _PARSED.get(name, (name,))} | {
+    "INT128": pa.decimal128(38, 0)
 }
 
 

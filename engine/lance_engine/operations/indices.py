@@ -37,6 +37,9 @@ from lance_engine.operations.vector_indices import create_vector_index
 from lance_engine.progress import ProgressOption, Reporter
 from lance_engine.table.snapshot import Snapshot
 
+#: The kinds that can be built: for filters, for vectors, for texts.
+INDEX_KINDS: Final = (*KINDS, *VECTOR_KINDS, TEXT_KINDS[0])
+
 # New fragments get a separate segment while they have less than this share of the indexed rows, and an index
 # has no more segments than this. Otherwise everything is merged into one.
 _DELTA_SHARE: Final = 1 / 4
@@ -55,10 +58,8 @@ def create_index(
 ) -> Snapshot:
     """Build an index on a column, or on a field of a struct, such as ``a.b``, over all rows of this version.
 
-    `kind` is btree, bitmap, zonemap, bloomfilter, ngram or label_list. `name` is ``<column>_idx`` by default;
-    an existing index of this name is an error unless `replace` is set. Options: ``page_rows`` for btree,
-    ``rows_per_zone`` for zonemap and bloomfilter. UnsupportedTypeError if the index does not support the
-    type.
+    `kind` is one of `INDEX_KINDS`. `name` is ``<column>_idx`` by default; an existing index of this name is
+    an error unless `replace` is set. UnsupportedTypeError if the index does not support the type.
     """
     index_name = name or f"{column}_idx"
 
@@ -83,7 +84,7 @@ def index_target(snapshot: Snapshot, column: str, kind: str, name: str, **option
     if chosen is None:
         raise UnsupportedFeatureError(
             f"Unknown index type '{kind}'",
-            remedy="Choose " + ", ".join([*KINDS, *VECTOR_KINDS, TEXT_KINDS[0]]),
+            remedy="Choose " + ", ".join(INDEX_KINDS),
         )
     unknown = options.keys() - chosen.options.keys()
     if unknown:
