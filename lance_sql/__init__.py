@@ -88,4 +88,4 @@ def _no_attribute(name: str) -> AttributeError:
 
 
 def __dir__() -> list[str]:
-    return sorted(set(globals()) | set(__all__))
+    return sorted(__all__)

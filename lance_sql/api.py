@@ -172,7 +172,9 @@ def sql(
     *before, last = statements(text)
     if engine == "duckdb" and not before:
         return execute_apart(last, params, frame)
-    session = connect(engine=engine)
+    from lance_sql.session.connection import session_of
+
+    session = session_of(connect(engine=engine))
     for statement in before:
         execute(session, statement, None, frame)
     return execute_last(session, last, params, frame)
@@ -209,6 +211,7 @@ def connect(
     load("lance_sql.session.connection")
     from lance_sql.catalog.access import Restrictions
     from lance_sql.session.connection import Connection
+    from lance_sql.session.sql_session import SqlSession
 
     if duckdb is not None or datafusion is not None:
         if engine != "duckdb" or None not in (duckdb, datafusion):
@@ -223,14 +226,17 @@ def connect(
         )
     if isinstance(allowed_directories, str | os.PathLike):
         allowed_directories = [allowed_directories]
+    restrictions = Restrictions(
+        enable_external_access, tuple(os.fspath(place) for place in allowed_directories)
+    )
     return Connection(
-        location,
-        engine,
-        storage_options=options,
-        materialize_bytes=materialize_bytes,
-        restrictions=Restrictions(
-            enable_external_access, tuple(os.fspath(place) for place in allowed_directories)
-        ),
+        SqlSession(
+            location,
+            engine,
+            storage_options=options,
+            materialize_bytes=materialize_bytes,
+            restrictions=restrictions,
+        )
     )
 
 

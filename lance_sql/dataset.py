@@ -55,6 +55,17 @@ class Dataset(SqlDataset, DuckDBSource):
     `pyarrow.dataset.Dataset`, use `to_arrow_dataset`.
     """
 
+    #: what DuckDB asks objects in Python variables that it scans
+    _ours = SqlDataset._ours | {
+        "accepts",
+        "obj",
+        "one_shot",
+        "pull_under_gil",
+        "rows",
+        "schema_is_stable",
+        "stream",
+    }
+
     def __init__(self, snapshot: Any) -> None:
         if isinstance(snapshot, str | os.PathLike):
             raise InvalidArgumentError(

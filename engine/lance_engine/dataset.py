@@ -17,6 +17,7 @@ from lance_engine.blob_type import with_blob_types
 from lance_engine.io.external_access import AllowExternal, with_external_access
 from lance_engine.logical_types import with_extensions
 from lance_engine.operations.fragment_size import DELETED_SHARE, TARGET_BYTES, TARGET_ROWS
+from lance_engine.public import Public
 from lance_engine.scan.fragment_readers import FragmentReaders
 from lance_engine.table.selection import select_snapshot
 from lance_engine.table.snapshot import Snapshot
@@ -43,14 +44,16 @@ if TYPE_CHECKING:
     from lance_engine.schema_tree import Field
     from lance_engine.search.text.query import TextQuery
 
-__all__ = ["DatasetVersion"]
+__all__ = ["DatasetVersion", "known_extremes"]
 
 
-class DatasetVersion:
+class DatasetVersion(Public):
     """One version of a dataset. Immutable and thread-safe; sharing it also shares cached metadata.
 
     Operations that change the dataset do not modify this object: they return the dataset at its new version.
     """
+
+    _ours = frozenset({"snapshot"})
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
@@ -392,12 +395,6 @@ class DatasetVersion:
 
         return min_max(self.snapshot, self._reader, column)
 
-    def known_extremes(self, column: str) -> Known | None:
-        """The min, max and number of nulls of a column from zone maps; None if rows have to be read."""
-        from lance_engine.scan.extremes import known
-
-        return known(self.snapshot, self._reader, column)
-
     def dictionary_columns(
         self, max_entries: int | None = None, *, columns: Sequence[str] | None = None
     ) -> list[str]:
@@ -691,3 +688,10 @@ class DatasetVersion:
 
     def _at(self, snapshot: Snapshot) -> Self:
         return type(self)(snapshot)
+
+
+def known_extremes(dataset: DatasetVersion, column: str) -> Known | None:
+    """The min, max and number of nulls of a column from zone maps; None if rows have to be read."""
+    from lance_engine.scan.extremes import known
+
+    return known(dataset.snapshot, dataset._reader, column)

@@ -7,7 +7,9 @@ import time
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
+
+from lance_engine.public import Public
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +29,15 @@ Touched = tuple[Hashable, int, Iterable[int]]
 
 
 @dataclass(slots=True)
-class ScanMetrics:
+class ScanMetrics(Public):
     """One run of a scan. Threads may add to it."""
+
+    _ours: ClassVar[frozenset[str]] = frozenset(
+        {
+            "add", "add_read", "add_time", "count_pages", "counts", "end", "filtered_by", "phase", "touch",
+            "wait_for_end",
+        }
+    )  # fmt: skip
 
     fragments: int = 0
     fragments_read: int = 0

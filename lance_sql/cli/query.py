@@ -179,21 +179,23 @@ def run_statements(
     `ends`: the session ends with them, and with it the tables in memory.
     """
     from lance_sql.cli.output import opened, write_rows
+    from lance_sql.session.connection import session_of
     from lance_sql.session.lost_tables import refuse_lost
     from lance_sql.text.script import split
 
+    session = session_of(connection)
     *before, last = split(text)
     with opened(output, binary=format in ("parquet", "arrow")) as target:
         for statement in before:
-            result = connection.execute(statement)
+            result = session.execute(statement)
             if format in _SHOWING:
                 write_rows(result, format, target, max_rows)
                 target.write("\n")
             else:
                 result.arrow()
-        result = connection.execute(last)
+        result = session.execute(last)
         if ends:
-            refuse_lost(connection, last, _KEPT)
+            refuse_lost(session, last, _KEPT)
         write_rows(result, format, target, max_rows)
     if metrics:
         _show_metrics(result, as_json or format in ("json", "ndjson"))

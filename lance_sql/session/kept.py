@@ -13,7 +13,7 @@ import os
 from collections import deque
 from typing import Final
 
-from lance_sql.session.connection import Connection
+from lance_sql.session.sql_session import SqlSession
 from lance_sql.text.kinds import Does
 from lance_sql.text.once import once_per_statement
 from lance_sql.text.statement import Statement
@@ -27,7 +27,7 @@ _MOST_DATASETS: Final = 16
 _OTHER_WORDS: Final = frozenset({"describe", "into", "pivot", "setseed", "show", "unpivot"})
 _CATALOGS: Final = ("duckdb_", "information_schema", "pg_", "pragma_", "sqlite_")
 
-_kept: deque[Connection] = deque(maxlen=_MOST)
+_kept: deque[SqlSession] = deque(maxlen=_MOST)
 
 
 @once_per_statement
@@ -41,7 +41,7 @@ def leaves_nothing(statement: Statement) -> bool:
     )
 
 
-def take() -> Connection:
+def take() -> SqlSession:
     """A session of which nobody holds a result; give it back with `keep`, unless a statement has failed."""
     for _ in range(len(_kept)):
         try:
@@ -51,10 +51,10 @@ def take() -> Connection:
         if session.is_idle:
             return session
         _kept.append(session)
-    return Connection.without_views()
+    return SqlSession.without_views()
 
 
-def keep(session: Connection) -> None:
+def keep(session: SqlSession) -> None:
     """Keep a session for a later call; its last result may still be in use."""
     if session.catalog.opened < _MOST_DATASETS:
         _kept.append(session)

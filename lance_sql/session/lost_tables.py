@@ -8,11 +8,11 @@ from lance_sql.errors import SqlError
 from lance_sql.text.kinds import Does, changed_name
 
 if TYPE_CHECKING:
-    from lance_sql.session.connection import Connection
+    from lance_sql.session.sql_session import SqlSession
     from lance_sql.text.statement import Statement
 
 
-def refuse_lost(session: Connection, last: Statement, remedy: str) -> None:
+def refuse_lost(session: SqlSession, last: Statement, remedy: str) -> None:
     """SqlError if the last statement of `session` made or changed a table or view that ends with it."""
     tokens = last.tokens
     place = changed_name(tokens)

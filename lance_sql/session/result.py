@@ -61,15 +61,15 @@ class QueryResult:
         progress: ProgressOption = None,
     ) -> None:
         self._query = query
-        self.engine = engine
+        self._engine = engine
         self._explain = explain
         self._progress = progress
         self._last_run: StatementRun | None = None
         self._seconds: float | None = None
         #: whether integers that DuckDB's export to Arrow makes negative are an error
-        self.is_checked = False
+        self._is_checked = False
         #: reading other tables may run statements in the same session
-        self.is_running = False
+        self._is_running = False
         #: called for every stream that is opened over the running statement
         self._opened = opened
         #: the rows, in which nothing is lost
@@ -92,7 +92,7 @@ class QueryResult:
         """All rows as a pyarrow table."""
         rows = self._exact()
         if self._table is None:
-            if self.is_checked:
+            if self._is_checked:
                 check_widths(rows, self._kinds)
             self._table = plain_arrow(rows, self._kinds)
         return self._table
@@ -165,16 +165,16 @@ class QueryResult:
         return pa.RecordBatchReader.from_batches(stream.schema, stream)
 
     def _stream(self, *, wants_stored: bool = False) -> Stream:
-        run = self._last_run = self.engine.begin()
+        run = self._last_run = self._engine.begin()
         run.wants_stored = wants_stored
-        is_checked = self.is_checked and not wants_stored
+        is_checked = self._is_checked and not wants_stored
         this = weakref.ref(self)
 
         def failed(error: LanceError) -> None:  # not to be run again, perhaps in a transaction that it aborts
             if (result := this()) is not None:
                 result._error = error
 
-        stream = Stream(self._query, run, self.engine.alone, failed, is_checked=is_checked)
+        stream = Stream(self._query, run, self._engine.alone, failed, is_checked=is_checked)
         self._opened(stream)
         return stream
 
@@ -294,10 +294,10 @@ class QueryResult:
 
     def _run(self) -> None:
         # Other threads must not redefine names between the test of `is_running` and the run.
-        with self.engine.alone:
-            run = self._last_run = self.engine.begin()
+        with self._engine.alone:
+            run = self._last_run = self._engine.begin()
             begin = time.perf_counter()
-            self.is_running = True
+            self._is_running = True
             try:
                 with reported(self._progress, run):
                     table = self._query.to_table(run)
@@ -305,7 +305,7 @@ class QueryResult:
             except LanceError as error:
                 self._error = error
             finally:
-                self.is_running = False
+                self._is_running = False
             self._seconds = time.perf_counter() - begin
 
 
@@ -374,3 +374,22 @@ class Stream:
         with self._alone:
             self._source = iter(list(self._source))
         self._alone = nullcontext(True)  # the statement has run
+
+
+# What sessions need of the results that they gave away.
+
+
+def refuse_wide_integers(result: QueryResult) -> None:
+    """Have `arrow` and streams of a result fail where DuckDB's export to Arrow makes integers negative."""
+    result._is_checked = True
+
+
+def is_of(result: QueryResult, engine: Engine) -> bool:
+    """Whether a result is of this engine session."""
+    return result._engine is engine
+
+
+def run_unless_running(result: QueryResult) -> None:
+    """Run a result, but not one that is being run: reading tables may run statements in the session."""
+    if not result._is_running:
+        result.run()

@@ -15,13 +15,13 @@ from lance_sql.searches.prepared import PreparedSearches
 from lance_sql.searches.statement import Searches
 
 if TYPE_CHECKING:
-    from lance_sql.session.connection import Connection
+    from lance_sql.session.sql_session import SqlSession
 
 
 class SessionSearches:
     """What searches need from the session `session`."""
 
-    def __init__(self, session: Connection, engine: Engine) -> None:
+    def __init__(self, session: SqlSession, engine: Engine) -> None:
         self._session = session
         self._engine = engine
         self.by_index = False

@@ -11,9 +11,9 @@ from lance_engine.errors import UnsupportedFeatureError
 from lance_sql.engines.base import Parameters
 from lance_sql.errors import TableNotFoundError
 from lance_sql.session import kept
-from lance_sql.session.connection import Connection
 from lance_sql.session.lost_tables import refuse_lost
 from lance_sql.session.result import QueryResult
+from lance_sql.session.sql_session import SqlSession
 from lance_sql.text.kinds import Does, changed_name, contains_change
 from lance_sql.text.statement import Statement
 
@@ -21,7 +21,7 @@ from lance_sql.text.statement import Statement
 _KEPT = "Use lance_sql.connect(), or write the path of a dataset: CREATE TABLE 'name.lance' AS ..."
 
 
-def execute(session: Connection, statement: Statement, params: Parameters, frame: FrameType) -> QueryResult:
+def execute(session: SqlSession, statement: Statement, params: Parameters, frame: FrameType) -> QueryResult:
     """Run `statement`; a table that is not found may be a variable in scope of `frame`.
 
     Datasets in variables are read-only: statements that change datasets refer to them by path.
@@ -52,7 +52,7 @@ def _changed_name(statement: Statement) -> str | None:
 
 
 def execute_last(
-    session: Connection, statement: Statement, params: Parameters, frame: FrameType
+    session: SqlSession, statement: Statement, params: Parameters, frame: FrameType
 ) -> QueryResult:
     """As `execute`, in a session that ends with `statement`."""
     result = execute(session, statement, params, frame)
@@ -63,12 +63,12 @@ def execute_last(
 def execute_apart(statement: Statement, params: Parameters, frame: FrameType) -> QueryResult:
     """Run `statement` in DuckDB, in a session that no other call uses at the same time."""
     if not kept.leaves_nothing(statement):
-        return execute_last(Connection(), statement, params, frame)
+        return execute_last(SqlSession(), statement, params, frame)
     session = kept.take()
     try:
         result = session.execute(statement, params)
     except TableNotFoundError:  # variables are not kept
-        return execute(Connection(), statement, params, frame)
+        return execute(SqlSession(), statement, params, frame)
     kept.keep(session)
     return result
 

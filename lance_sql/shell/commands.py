@@ -125,7 +125,7 @@ def _describe(shell: Shell, name: str) -> None:
     from lance_sql.text.reference import Reference
 
     plain = name.strip("'\"")
-    dataset = shell.connection.catalog.open(Reference(plain, plain, certain=True, quoted=True))
+    dataset = shell.session.catalog.open(Reference(plain, plain, certain=True, quoted=True))
     if dataset is None:
         near = nearest_name(plain, [table.strip("'") for table in shell.table_names()])
         hint = f"Did you mean {near}? " if near else ""
@@ -145,7 +145,7 @@ def _list_tables(shell: Shell) -> None:
     rows = []
     for name in shell.table_names():
         plain = name.strip("'")
-        dataset = shell.connection.catalog.open(Reference(plain, plain, certain=True, quoted=True))
+        dataset = shell.session.catalog.open(Reference(plain, plain, certain=True, quoted=True))
         if dataset is not None:
             rows.append(
                 {

@@ -21,6 +21,7 @@ from pygments.lexers.sql import SqlLexer
 
 from lance_sql.display.errors import show_error
 from lance_sql.display.tables import text_table
+from lance_sql.session.connection import session_of
 from lance_sql.shell.commands import COMMANDS, as_command, run_command
 from lance_sql.shell.completion import SqlCompleter
 from lance_sql.text.kinds import KINDS
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from lance_sql.session.connection import Connection
+    from lance_sql.session.sql_session import SqlSession
 
 
 #: Colors of the terminal's own palette, which are legible on dark and light backgrounds.
@@ -64,6 +66,11 @@ class Shell:
             include_default_pygments_style=False,
         )
 
+    @property
+    def session(self) -> SqlSession:
+        """What is behind the connection."""
+        return session_of(self.connection)
+
     def run(self) -> None:
         """Read and run until the end of input, or until ``\\q``."""
         click.echo(f"lance-sql on {self.connection.engine}. Statements end with ; and help lists commands.")
@@ -86,7 +93,7 @@ class Shell:
                 return run_command(self, command)
             for statement in split(text):
                 begin = time.perf_counter()
-                self.show(self.connection.execute(statement).arrow())
+                self.show(self.session.execute(statement).arrow())
                 if self.timing:
                     click.echo(f"{time.perf_counter() - begin:.3f} s")
         except KeyboardInterrupt:
@@ -119,12 +126,12 @@ class Shell:
 
     def _names(self) -> list[str]:
         try:
-            return list(self.connection.catalog.names())
+            return list(self.session.catalog.names())
         except (LanceError, OSError):
             return []
 
     def _paths(self) -> list[str]:
-        location = self.connection.catalog.directory
+        location = self.session.catalog.directory
         if location is not None and os.path.abspath(location) == os.getcwd():
             return []  # these have names
         return sorted(as_string(entry) for entry in os.listdir() if entry.endswith(".lance"))
@@ -133,7 +140,7 @@ class Shell:
         from lance_sql.text.reference import Reference
 
         try:
-            found = self.connection.catalog.open(Reference(table, table, certain=True, quoted=True))
+            found = self.session.catalog.open(Reference(table, table, certain=True, quoted=True))
         except (LanceError, OSError):
             return []
         return [] if found is None else list(found.schema.names)

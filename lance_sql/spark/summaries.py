@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import pyarrow as pa
+from lance_engine.dataset import known_extremes
 
 from lance_sql.spark.options import Options
 
@@ -28,7 +29,7 @@ def summaries(options: Options, command: Mapping[str, Any]) -> Mapping[str, Any]
         return {}
     found: dict[str, Any] = {}
     for name in command["columns"]:
-        known = dataset.known_extremes(name)
+        known = known_extremes(dataset, name)
         if known is None:
             return {}
         minimum, maximum = map(_text, known.extremes)

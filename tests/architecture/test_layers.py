@@ -76,7 +76,7 @@ FLOORS = {
         machine
         plan_picture
         errors  arrow_values  python_values
-        legible  spelling
+        legible  spelling  public
         __init__
     """,
 }

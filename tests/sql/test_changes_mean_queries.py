@@ -273,5 +273,5 @@ def test_a_session_goes_on_while_the_error_of_a_change_is_kept(
         with pytest.raises(LanceError, match=r"(?i)null value in a") as kept:
             session.sql(text.format(value=value, path=tmp_path / "t.lance")).fetchall()
         assert session.sql("SELECT count(*), count(i) FROM t").fetchone() == (20_000, 20_000)
-        assert not [name for name in session.computing()._engine._tables if name.startswith(LENT)]
+        assert not [name for name in session._session.computing()._engine._tables if name.startswith(LENT)]
     assert kept.value

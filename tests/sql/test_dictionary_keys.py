@@ -189,7 +189,7 @@ def test_a_collation_is_seen_at_once(tmp_path: Path, change: str, elsewhere: str
         query = text if own is None else text.replace("FROM t", f"FROM '{tmp_path}/t.lance' AS t")
         for _ in range(3):
             assert con.sql(query).arrow().num_rows == 6
-        assert con._planner._pushdowns.names()
+        assert con._session._planner._pushdowns.names()
         command = f"{change} default_collation = 'NOCASE'"
         if own is not None:
             own.execute(command)
@@ -414,7 +414,9 @@ def test_any_values_and_queries(
         lance_sql.connect(str(place), engine=engine) as con,
         lance_sql.connect(str(place), engine=engine) as plain,
     ):
-        plain._engine.capabilities = replace(plain._engine.capabilities, groups_by_numbers=False)
+        plain._session._engine.capabilities = replace(
+            plain._session._engine.capabilities, groups_by_numbers=False
+        )
         for text in texts:
             try:
                 expected = plain.sql(text).arrow()

@@ -17,8 +17,8 @@ import pytest
 
 import lance_sql
 from lance_sql.session import kept
-from lance_sql.session.connection import Connection
 from lance_sql.session.result import QueryResult
+from lance_sql.session.sql_session import SqlSession
 
 pytestmark = pytest.mark.usefixtures("_no_kept_sessions")
 
@@ -65,14 +65,14 @@ def test_other_statements_have_a_session_of_their_own(
 ) -> None:
     assert count(path) == 1000
     [session] = kept._kept
-    used: list[Connection] = []
-    execute = Connection.execute
+    used: list[SqlSession] = []
+    execute = SqlSession.execute
 
-    def noted(self: Connection, *arguments: Any, **named: Any) -> QueryResult:
+    def noted(self: SqlSession, *arguments: Any, **named: Any) -> QueryResult:
         used.append(self)
         return execute(self, *arguments, **named)
 
-    monkeypatch.setattr(Connection, "execute", noted)
+    monkeypatch.setattr(SqlSession, "execute", noted)
     seen = lance_sql.sql(statement).arrow()
     assert used
     assert session not in used

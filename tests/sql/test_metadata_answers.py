@@ -122,7 +122,7 @@ def by_cursor(*texts: str) -> Callable[[Connection], Any]:
 
 
 def dataset(con: Connection) -> Any:
-    return lance_sql.open(Path(con.catalog.directory or "") / "t.lance")
+    return lance_sql.open(Path(con._session.catalog.directory or "") / "t.lance")
 
 
 def written_again(con: Connection) -> None:

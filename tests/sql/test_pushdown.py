@@ -280,7 +280,7 @@ def test_what_was_found_of_few_predicates_is_kept(large):
         connection.register("t", large)
         for number in range(table._KEPT_PLANS + 3):
             assert connection.sql(f"SELECT count(*) FROM t WHERE key = {number}").fetchall() == [(1,)]
-        (source,) = connection._engine._tables.values()
+        (source,) = connection._session._engine._tables.values()
         found = [offered.condition._plan is not None for offered in source._offered.values()]
         assert found == [False] * 3 + [True] * table._KEPT_PLANS
         assert connection.sql("SELECT count(*) FROM t WHERE key = 0").fetchall() == [(1,)]

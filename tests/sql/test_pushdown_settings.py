@@ -96,7 +96,7 @@ def test_settings_are_read_and_reset(con: Any) -> None:
     assert con.sql(text).fetchall() == [("all", "false")]
     con.sql("SET lance_isolation = 'serializable'")
     assert con.sql("SELECT current_setting('lance_isolation')").fetchall() == [("serializable",)]
-    assert con.cursor().pushdowns == con.pushdowns
+    assert con.cursor()._session.pushdowns == con._session.pushdowns
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_invalid_values_are_errors(con: Any, statement: str, hint: str) -> None:
     with pytest.raises(LanceError) as caught:
         con.sql(statement)
     assert hint in str(caught.value)
-    assert not con.pushdowns.disabled
+    assert not con._session.pushdowns.disabled
 
 
 def test_a_new_session_has_the_settings_of_the_environment(
@@ -121,9 +121,9 @@ def test_a_new_session_has_the_settings_of_the_environment(
     monkeypatch.setenv("LANCE_SQL_DISABLED_PUSHDOWNS", "top_n")
     monkeypatch.setenv("LANCE_SQL_FORCE_PUSHDOWNS", "1")
     con = lance_sql.connect(engine=engine)
-    assert (con.pushdowns.disabled, con.pushdowns.force) == ({"top_n"}, True)
+    assert (con._session.pushdowns.disabled, con._session.pushdowns.force) == ({"top_n"}, True)
     con.sql("SET lance_disabled_pushdowns = ''; RESET lance_force_pushdowns")
-    assert (con.pushdowns.disabled, con.pushdowns.force) == (set(), True)
+    assert (con._session.pushdowns.disabled, con._session.pushdowns.force) == (set(), True)
     monkeypatch.setenv("LANCE_SQL_DISABLED_PUSHDOWNS", "everything")
     with pytest.raises(InvalidArgumentError, match="everything"):
         lance_sql.connect(engine=engine)

@@ -215,7 +215,7 @@ def test_the_user_interrupts(numbers, engine):
 def test_sessions_that_are_not_closed_are_freed(numbers, engine):
     session = lance_sql.connect(engine=engine)
     session.sql(f"SELECT count(*) FROM '{numbers}' WHERE x > 5").arrow()
-    known = weakref.ref(session._engine)
+    known = weakref.ref(session._session._engine)
     del session
     gc.collect()
     assert known() is None

@@ -54,7 +54,9 @@ def conditions_on_parts(connection, text, params=None):
     filters = [scan["filter"] for scan in result.metrics["scans"] if scan["table"] == "parts"]
     with duckdb.connect() as plain:
         for name in ("parts", "sold"):
-            plain.register(name, lance_sql.open(f"{connection.catalog.directory}/{name}.lance").to_table())
+            plain.register(
+                name, lance_sql.open(f"{connection._session.catalog.directory}/{name}.lance").to_table()
+            )
         expected = plain.sql(text, params=params).to_arrow_table().to_pylist()
     assert found == sorted(map(str, expected))
     return list(dict.fromkeys(filters))

@@ -44,7 +44,7 @@ def test_scans_that_nobody_asked_for_the_error_of(damaged):
     with lance_sql.connect() as connection:
         connection.register("t", lance_sql.open(damaged))
         connection.sql("SELECT count(*) FROM t").arrow()
-        (source,) = connection._engine._tables.values()
+        (source,) = connection._session._engine._tables.values()
         with pytest.raises(pa.ArrowInvalid, match="missing"):
             pa.RecordBatchReader.from_stream(source).read_all()
         with pytest.raises(ColumnNotFoundError):

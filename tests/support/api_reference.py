@@ -5,7 +5,11 @@ The page is not checked in. ``python tests/support/api_reference.py`` writes it 
 
 from __future__ import annotations
 
+import ast
+import dataclasses
 import inspect
+import itertools
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -32,15 +36,6 @@ PAGE = Path(__file__).parents[2] / "build" / "api.md"
 
 #: A longer signature has one line for each parameter.
 _WIDTH = 88
-
-#: What engines call, and parts of our own: no interface for users.
-_INTERNAL = {
-    "Connection": {"capabilities", "computing", "execute", "lend", "select"},
-    "Dataset": {"accepts", "obj", "rows", "stream"},
-    "QueryResult": {"run"},
-    "ScanMetrics": {"add_read", "add_time", "count_pages", "counts", "phase", "touch"},
-    "Scanner": {"addresses", "pieces", "read_here", "start", "stop_fetching"},
-}
 
 _HEAD = """# Programming interface
 
@@ -96,11 +91,33 @@ def _section(title: str, members: list[tuple[str, Any]], text: str = "") -> list
 
 
 def _class(name: str, kind: type, *bases: type) -> list[str]:
-    """A class with its public methods and properties, and those of `bases`."""
+    """A class with its attributes, and its public methods and properties, and those of `bases`."""
     found = [f"## {name} {{ #{name} }}\n", f"{_text(kind)}\n"]
+    attributes = fields(kind)
+    if attributes:
+        rows = (f"| `{field}` | {text} |" for field, text in attributes.items())
+        found.append("\n".join(["| attribute | |", "|---|---|", *rows, ""]))
     for method, member in _members(kind, *bases):
         found += _entry(method, f"{name}.{method}", member)
     return found
+
+
+def fields(kind: type) -> dict[str, str]:
+    """The public fields of a data class, with what the comment above or the text below them says."""
+    if not dataclasses.is_dataclass(kind):
+        return {}
+    source = textwrap.dedent(inspect.getsource(kind))
+    lines = source.splitlines()
+    (definition,) = (node for node in ast.parse(source).body if isinstance(node, ast.ClassDef))
+    texts = {}
+    for node, following in itertools.pairwise([*definition.body, ast.Pass()]):
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            above = lines[node.lineno - 2].strip()
+            text = above.removeprefix("#: ") if above.startswith("#: ") else ""
+            if isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant):
+                text = inspect.cleandoc(str(following.value.value))
+            texts[node.target.id] = " ".join(text.split())
+    return {name: text for name, text in texts.items() if not name.startswith("_")}
 
 
 def _entry(title: str, address: str, member: Any) -> list[str]:
@@ -112,7 +129,7 @@ def _entry(title: str, address: str, member: Any) -> list[str]:
 
 
 def _members(*kinds: type) -> Iterator[tuple[str, Any]]:
-    seen = set(_INTERNAL.get(kinds[0].__name__, ()))
+    seen = set(getattr(kinds[0], "_ours", ()))
     for kind in kinds:
         for name, member in vars(kind).items():
             function = member.__func__ if isinstance(member, classmethod | staticmethod) else member

@@ -17,6 +17,7 @@ from lance_engine.errors import InvalidArgumentError, whole_number
 from lance_engine.fetch import ReadAhead
 from lance_engine.legible import legible_line, without_secrets
 from lance_engine.metrics import ScanMetrics
+from lance_engine.public import Public
 from lance_engine.scan.code_columns import CodeColumn
 from lance_engine.scan.execute import PieceReader
 from lance_engine.scan.filters import parse_filter
@@ -54,8 +55,19 @@ _EVALUATED_ROWS = 1 << 16
 _WAITING_THREADS = 4
 
 
-class Scanner:
-    """Rows of a snapshot, ordered by address. Every call of a result method scans again."""
+class Scanner(Public):
+    """Rows of a snapshot, ordered by address. Every call of a result method scans again.
+
+    `schema` is that of the rows, `filter` the condition as a tree, or None; `limit`, `offset` and
+    `batch_rows`, the most rows of a batch, are numbers of rows.
+    """
+
+    _ours = frozenset(
+        {
+            "addresses", "decode_here", "look_ahead", "pieces", "read_ahead", "read_here", "reader",
+            "row_bytes", "skipped", "start", "stop_fetching", "threads", "with_metadata",
+        }
+    )  # fmt: skip
 
     def __init__(
         self,
