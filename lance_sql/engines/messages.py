@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-NEVER: Final = re.compile(r"(?!)")
+#: Has a group, as patterns that take something out have.
+NEVER: Final = re.compile(r"(?!)()")
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,7 +139,7 @@ def test_statements_and_streams(tmp_path: Path) -> None:
 def test_versions_of_datafusion_without_such_plans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from lance_sql.engines.datafusion import session as module
 
-    monkeypatch.setattr(module, "unpushed", lambda context: None)
+    monkeypatch.setattr(module, "without_scan_conditions", lambda context: None)
     lance_sql.write(TABLE, tmp_path / "t.lance")
     with lance_sql.connect(tmp_path, engine="datafusion") as session:
         query: Any = "SELECT x FROM t WHERE x IN (NULL, 1)"
