@@ -166,7 +166,7 @@ def test_what_tab_offers(warehouse, monkeypatch):
         return [found.text for found in completer.get_completions(document, CompleteEvent())]
 
     assert offered("SELECT * FROM s") == ["sales"]
-    assert offered("SELECT pr FROM sales", 9) == ["price"]
+    assert offered("SELECT pr FROM sales", 9) == ["price", "pragma", "prepare"]
     assert offered("sel") == ["select"]
     assert offered("SEL") == ["SELECT"]
     assert offered("\\d") == ["\\dt"]
