@@ -18,6 +18,7 @@ from lance_sql.statements.session import Rows, Session
 from lance_sql.syntax.source import parse
 from lance_sql.syntax.tree import quiet
 from lance_sql.text.literals import literal_edits, parameter_edits
+from lance_sql.text.merges import source_edits
 from lance_sql.text.statement import Statement
 from lance_sql.text.tokens import Token, closing
 
@@ -136,13 +137,14 @@ def _triples(tokens: list[Token]) -> Iterator[tuple[Token, Token, Token]]:
 def _numbered(statement: Statement) -> str:
     """The text with ``$1``, ``$2`` ... for ``?``, because its parts will be reordered.
 
-    BY POSITION in INSERT and BY NAME in MERGE are removed, because the parser does not support them, and
-    literals that it takes for something else are written in another way.
+    BY POSITION in INSERT and BY NAME in MERGE are removed, because the parser does not support them; literals
+    and joins that it takes for something else are written in another way.
     """
     text = statement.original
     edits = [*parameter_edits(statement.tokens), *literal_edits(statement.tokens)]
     if any(token.upper == "MERGE" for token in statement.tokens):
         edits += [(place, end, "") for place, end in _by(statement, "NAME")]
+        edits += source_edits(statement.tokens)
     elif statement.tokens[0].upper in ("INSERT", "WITH"):
         edits += [(place, end, "") for place, end in _by(statement, "POSITION")]
         edits += _first_from(statement.tokens)

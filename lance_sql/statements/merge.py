@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from lance_engine.errors import AmbiguousMergeError, UnsupportedFeatureError
 from lance_engine.operations import RowChanges
-from lance_engine.scan import ROW_ADDRESS, SYSTEM_FIELDS
+from lance_engine.scan import ROW_ADDRESS
 from lance_engine.values import distinct_numbers
 
 from lance_sql.catalog.dataset import SqlDataset
@@ -22,6 +22,7 @@ from lance_sql.statements.changes import addresses, assignments, commit, compute
 from lance_sql.statements.clauses import refuse_unsupported_clauses
 from lance_sql.statements.defaults import default_of
 from lance_sql.statements.fitting import column_name
+from lance_sql.statements.merge_source import MergeSource
 from lance_sql.statements.outcome import check_returning, counted, returned
 from lance_sql.statements.session import LENT, Rows, Session
 from lance_sql.statements.targets import call_by_name, find, name_of
@@ -75,8 +76,12 @@ def merge(
                 leave_out(part, _ACTION)
         check_returning(session, returning, nothing, name_of(statement.this))
     schema = dataset.storage_schema
-    clauses = _clauses(session, statement, schema, params, by_name)
-    text = _query(statement, schema, clauses)
+    source = MergeSource(session, statement, dataset, params)
+    clauses = [
+        _clause(when, schema, source, name_of(statement.this), by_name)
+        for when in statement.args["whens"].expressions
+    ]
+    text = _query(statement, schema, source, clauses)
 
     @contextmanager
     def rows_of(target: SqlDataset) -> Iterator[tuple[RowChanges, dict[str, pa.Table]]]:
@@ -147,47 +152,35 @@ def _check_once(touched: pa.Table) -> None:
         )
 
 
-def _clauses(
-    session: Session, statement: exp.Merge, schema: pa.Schema, params: Parameters, by_name: bool
-) -> list[_Clause]:
-    offered: list[str] = []
+def _whole_rows(source: MergeSource, schema: pa.Schema, by_name: bool) -> dict[str, str]:
+    """The values of UPDATE and INSERT of all columns: those of the source in the columns of the same name.
 
-    def source_columns() -> list[str]:
-        """The columns of the source that go into columns of the same name."""
-        if not offered:
-            text = f"{_with(statement)}SELECT * FROM {as_written(statement.args['using'])} LIMIT 0"
-            names = session.computing().select(text, params if "$" in text or "?" in text else None).columns
-            offered.extend(name for name in names if name not in SYSTEM_FIELDS)
-            if not by_name:
-                _check_order(offered, schema)
-        return offered
-
-    source = _source_name(statement)
-    return [
-        _clause(when, schema, source, source_columns, name_of(statement.this))
-        for when in statement.args["whens"].expressions
-    ]
-
-
-def _check_order(offered: list[str], schema: pa.Schema) -> None:
-    """DuckDB matches by position, other databases by name: only statements where both agree are run."""
+    DuckDB matches by position, other databases by name: only statements where both agree are run, and those
+    where only positions say what is meant.
+    """
+    offered = list(source.columns)
     given, known = [name.lower() for name in offered], [name.lower() for name in schema.names]
-    if given != known and sorted(given) == sorted(known):
-        raise SqlError(
-            "The source has the columns of the dataset in another order",
-            remedy="Write BY NAME, as in INSERT BY NAME and UPDATE BY NAME, or list the columns",
-        )
+    if not by_name and given != known:
+        if sorted(given) == sorted(known):
+            raise SqlError(
+                "The source has the columns of the dataset in another order",
+                remedy="Write BY NAME, as in INSERT BY NAME and UPDATE BY NAME, or list the columns",
+            )
+        if len(given) == len(known) and all(
+            one == other or one not in known for one, other in zip(given, known, strict=True)
+        ):
+            return dict(zip(schema.names, source.columns.values(), strict=True))
+    return {column_name(schema, name): text for name, text in source.columns.items()}
 
 
-def _clause(
-    when: exp.When, schema: pa.Schema, source: str, source_columns: Callable[[], list[str]], owner: str
-) -> _Clause:
+def _clause(when: exp.When, schema: pa.Schema, source: MergeSource, owner: str, by_name: bool) -> _Clause:
     from sqlglot import exp
 
     situation = "both" if when.args["matched"] else ("target" if when.args.get("source") else "source")
     condition = when.args.get("condition")
-    text = as_written(condition) if condition is not None else None
     then = when.args["then"]
+    source.scope(situation, [*([] if condition is None else [condition]), *_values_of(then)])
+    text = as_written(condition) if condition is not None else None
     if isinstance(then, exp.Var):
         action = {"DELETE": "delete", "DO NOTHING": "nothing"}.get(then.name.upper())
         if action is None:
@@ -198,18 +191,26 @@ def _clause(
     if isinstance(then, exp.Update):
         given = then.expressions or [exp.Star()]
         if isinstance(given[0], exp.Star):
-            values = {column_name(schema, name): f"{source}.{quote(name)}" for name in source_columns()}
+            values = _whole_rows(source, schema, by_name)
         else:
             values = assignments(schema, given, owner)
         return _Clause(situation, text, "update", values)
     if situation != "source":
         raise SqlError("INSERT is only allowed in WHEN NOT MATCHED")
-    return _Clause(situation, text, "insert", _inserted(then, schema, source, source_columns))
+    return _Clause(situation, text, "insert", _inserted(then, schema, source, by_name))
 
 
-def _inserted(
-    then: exp.Insert, schema: pa.Schema, source: str, source_columns: Callable[[], list[str]]
-) -> dict[str, str]:
+def _values_of(then: exp.Expression) -> list[exp.Expression]:
+    """The expressions of an action, without the names of columns that get their values."""
+    from sqlglot import exp
+
+    if isinstance(then, exp.Update):
+        return [part.expression for part in then.expressions if isinstance(part, exp.EQ)]
+    values = then.args.get("expression") if isinstance(then, exp.Insert) else None
+    return list(values.expressions) if isinstance(values, exp.Tuple) else [values] if values else []
+
+
+def _inserted(then: exp.Insert, schema: pa.Schema, source: MergeSource, by_name: bool) -> dict[str, str]:
     from sqlglot import exp
 
     columns, values = then.this, then.args.get("expression")
@@ -218,7 +219,7 @@ def _inserted(
             if columns.sql(dialect="duckdb").upper() == '("DEFAULT")':  # parsed INSERT DEFAULT VALUES
                 return {}
             raise SqlError("INSERT lists columns but no VALUES")
-        return {column_name(schema, name): f"{source}.{quote(name)}" for name in source_columns()}
+        return _whole_rows(source, schema, by_name)
     names = [column_name(schema, part.name) for part in columns.expressions] if columns else schema.names
     expressions = values.expressions if isinstance(values, exp.Tuple) else [values]
     if len(names) != len(expressions):
@@ -226,23 +227,13 @@ def _inserted(
     return dict(zip(names, map(as_written, expressions), strict=True))
 
 
-def _source_name(statement: exp.Merge) -> str:
-    return quote(statement.args["using"].alias_or_name or "lance_sql_source")
-
-
-def _with(statement: exp.Merge) -> str:
-    before = statement.args.get("with_")
-    return f"{as_written(before)} " if before is not None else ""
-
-
-def _query(statement: exp.Merge, schema: pa.Schema, clauses: list[_Clause]) -> str:
+def _query(statement: exp.Merge, schema: pa.Schema, source: MergeSource, clauses: list[_Clause]) -> str:
     """Address, clause and new values of every row to which a clause applies."""
-    using = statement.args["using"]
-    target, source = quote(name_of(statement.this)), _source_name(statement)
+    target = quote(name_of(statement.this))
     tests = {
-        "both": f"{target}.{ROW_ADDRESS} IS NOT NULL AND {source}.{_PRESENT}",
+        "both": f"{target}.{ROW_ADDRESS} IS NOT NULL AND {_PRESENT}",
         "source": f"{target}.{ROW_ADDRESS} IS NULL",
-        "target": f"{source}.{_PRESENT} IS NULL",
+        "target": f"{_PRESENT} IS NULL",
     }
     choice = "".join(
         f" WHEN {tests[clause.situation]}"
@@ -274,15 +265,17 @@ def _query(statement: exp.Merge, schema: pa.Schema, clauses: list[_Clause]) -> s
         (True, True): "FULL JOIN",
     }["source" in situations, "target" in situations]
     return (
-        f"{_with(statement)}SELECT {target}.{ROW_ADDRESS}, CASE{choice} END AS {_CLAUSE}, "
+        f"{source.before}SELECT {target}.{ROW_ADDRESS}, CASE{choice} END AS {_CLAUSE}, "
         f"{', '.join(columns)} FROM {LENT} AS {target} "
-        f"{join} (SELECT *, true AS {_PRESENT} FROM {as_written(using)}) AS {source} "
-        f"ON {_condition(statement, target, source)} WHERE {_CLAUSE} IS NOT NULL"
+        f"{join} ({source.text} CROSS JOIN (SELECT true AS {_PRESENT})) "
+        f"{_condition(statement)} WHERE {_CLAUSE} IS NOT NULL"
     )
 
 
-def _condition(statement: exp.Merge, target: str, source: str) -> str:
+def _condition(statement: exp.Merge) -> str:
     keys = statement.args.get("using_cond")
     if keys:
-        return " AND ".join(f"{target}.{quote(key.name)} = {source}.{quote(key.name)}" for key in keys)
-    return as_written(statement.args["on"])
+        return f"USING ({', '.join(quote(key.name) for key in keys)})"
+    if not statement.args["on"]:
+        raise SqlError("MERGE needs a condition", remedy="Write USING source ON t.id = source.id")
+    return f"ON {as_written(statement.args['on'])}"

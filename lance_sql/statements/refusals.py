@@ -10,6 +10,7 @@ from lance_engine.errors import UnsupportedFeatureError
 
 from lance_sql.errors import SqlError
 from lance_sql.statements.session import Session
+from lance_sql.text.merges import has_error_action
 from lance_sql.text.tokens import Token
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def refuse_by_words(session: Session, tokens: Sequence[Token]) -> None:
                 "IMPORT DATABASE makes tables in memory, not datasets",
                 remedy="Import each file with CREATE TABLE t AS FROM 'file'",
             )
-        case ["MERGE", *_] if "ERROR" in words and _target(session, tokens):
+        case ["MERGE", *_] if has_error_action(tokens) and _target(session, tokens):
             raise UnsupportedFeatureError(
                 "MERGE into a dataset does not support the ERROR action",
                 remedy="Check first: SELECT error('...') FROM source JOIN t ON ... WHERE ...",
