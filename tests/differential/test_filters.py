@@ -122,6 +122,11 @@ tb IS DISTINCT FROM ts
 CAST(tb AS date) = DATE '1970-01-01'
 date_trunc('day', tb) = TIMESTAMP '1970-01-01 00:00:00'
 signum(i8) / 2 = 0.5
+coalesce(CAST(f16 AS decimal), 2.5) IS NULL
+coalesce(CAST(f64 AS decimal), NULL, 2.5) IS NOT NULL
+nvl(CAST(f32 AS int), 2) IS NULL
+CAST(1e40 AS float) > 1
+try_cast(1e40 AS float) IS NULL
 """
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 import pytest
-from lance_engine.errors import SchemaMismatchError
+from lance_engine.errors import InvalidFilterError, SchemaMismatchError
 from lance_engine.finite import check_finite
 
 import lance_sql
@@ -62,3 +63,18 @@ def test_appended_numbers_do_not_become_infinite(tmp_path: Path) -> None:
             lance_sql.write(pa.table({"x": [x], "l": [items]}), tmp_path / "t.lance", mode="append")
     found = lance_sql.write(pa.table({"x": [2.0], "l": [[None]]}), tmp_path / "t.lance", mode="append")
     assert found.scan().to_table().to_pydict() == {"x": [1.0, 2.0], "l": [[1.0], [None]]}
+
+
+@pytest.mark.parametrize(
+    "value", ["CAST(x AS float)", "CAST(1e40 AS float)", "CAST(x AS float) + 1", "-CAST(x AS float)"]
+)
+def test_values_of_updates_are_cast_as_in_duckdb(tmp_path: Path, value: str) -> None:
+    rows = pa.table({"x": [1e40, -1e40, 2.0, None, float("inf")], "y": pa.array([0.5] * 5, pa.float32())})
+    ds = lance_sql.write(rows, tmp_path / "t.lance")
+    with pytest.raises(duckdb.Error, match="out of range"):
+        duckdb.sql(f"SELECT {value} FROM rows").fetchall()
+    with pytest.raises(InvalidFilterError, match="out of the range of float"):
+        ds.update({"y": value})
+    wanted = duckdb.sql(f"SELECT TRY_{value.lstrip('-')} FROM rows").fetchall()
+    found = ds.update({"y": f"TRY_{value.lstrip('-')}"}).scan(["y"]).to_table()["y"].to_pylist()
+    assert found == [row[0] for row in wanted]

@@ -268,6 +268,10 @@ def is_null(operand: Node, *, negated: bool = False) -> Node:
     """``operand IS [NOT] NULL``."""
     if isinstance(operand, Literal):
         return TRUE if operand.is_null != negated else FALSE
+    if isinstance(operand, Function) and operand.name == "coalesce":
+        constants = [part for part in operand.arguments if isinstance(part, Literal)]
+        if not all(constant.is_null for constant in constants):  # nothing that could fail needs computing
+            return TRUE if negated else FALSE
     return IsNull(operand, negated)
 
 

@@ -131,7 +131,8 @@ def duration_scalar(nanoseconds: int) -> pa.Scalar:
 
 def round_to(value: float, target: pa.DataType) -> pa.Scalar:
     """A floating point scalar nearest to `value`."""
-    return scalar(_numpy_type(target)(value), target)
+    with np.errstate(over="ignore"):  # the nearest may be infinite
+        return scalar(_numpy_type(target)(value), target)
 
 
 def _numpy_type(kind: pa.DataType) -> type[np.floating]:

@@ -18,7 +18,7 @@ from lance_engine.errors import (
 from lance_engine.expr.convert import convert
 from lance_engine.expr.evaluate import evaluate_value
 from lance_engine.expr.from_sql import parse_value
-from lance_engine.expr.tree import Cast, columns_of, walk
+from lance_engine.expr.tree import Cast, Function, Literal, Node, columns_of, rebuilt, walk
 from lance_engine.expr.value_types import value_type
 from lance_engine.finite import check_finite
 from lance_engine.logical_types import is_of_another_system
@@ -100,6 +100,21 @@ def _is_narrowed(cast: Cast) -> bool:
     )
 
 
+def _null_if_infinite(node: Node) -> Node:
+    """TRY_CAST as an engine computes it: null for numbers that do not fit. Filters follow pylance instead."""
+    if not (isinstance(node, Cast) and node.lenient and _is_narrowed(node)):
+        return node
+    became = Function(
+        "and",
+        (
+            Function("is_finite", (node.operand,), pa.bool_()),
+            Function("is_inf", (node,), pa.bool_()),
+        ),
+        pa.bool_(),
+    )
+    return Function("if_else", (became, Literal(pa.scalar(None, node.target)), node), node.target)
+
+
 def column_values(
     name: str, value: Value, schema: pa.Schema, target: pa.Field | None, compiler: Compiler | None
 ) -> ColumnValues:
@@ -142,7 +157,10 @@ def column_values(
         assert problem is not None
         raise problem.at(column=name) from problem.__cause__
 
-    narrowed = [part for part in walk(node) if isinstance(part, Cast) and _is_narrowed(part)]
+    node = rebuilt(node, _null_if_infinite)
+    narrowed = [
+        part for part in walk(node) if isinstance(part, Cast) and _is_narrowed(part) and not part.lenient
+    ]
 
     def compute(batch: pa.RecordBatch) -> pa.Array:
         for cast in narrowed:
