@@ -88,14 +88,14 @@ def unchanged_value(place: str, field: pa.Field) -> str:
 
 def _wide_decimal(field: pa.Field, kind: DuckDBPyType) -> str:
     """The value `v` as text for a decimal of more digits than DuckDB has; an error if it has lost some."""
-    refused = (
+    refused = _text(  # the type contains names of fields, which may be anything
         f"DuckDB computes with DOUBLE in place of {field.type}, which loses digits. Cast the value to "
-        f"DECIMAL({MAX_DIGITS}, ...) or VARCHAR, or use Python''s Dataset.update, merge or write"
+        f"DECIMAL({MAX_DIGITS}, ...) or VARCHAR, or use Python's Dataset.update, merge or write"
     )
     if not at.is_decimal(field.type):
-        return f"CASE WHEN v IS NOT NULL THEN error('{refused}') ELSE CAST(NULL AS {kind}) END"
+        return f"CASE WHEN v IS NOT NULL THEN error({refused}) ELSE CAST(NULL AS {kind}) END"
     return (
-        f"CASE WHEN v IS NOT NULL AND typeof(v) IN ('DOUBLE', 'FLOAT') THEN error('{refused}') "
+        f"CASE WHEN v IS NOT NULL AND typeof(v) IN ('DOUBLE', 'FLOAT') THEN error({refused}) "
         "ELSE CAST(v AS VARCHAR) END"
     )
 

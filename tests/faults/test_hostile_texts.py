@@ -17,6 +17,7 @@ import pytest
 from click.testing import CliRunner
 from lance_engine.errors import LanceError
 from lance_engine.format.manifest import WriterVersion, parse_manifest_file, serialize_manifest_file
+from lance_engine.format.pb import table_pb2
 
 import lance_sql
 from lance_sql.cli.app import app
@@ -35,9 +36,12 @@ TEXTS = [
     f"x\")'); {RUN}; /*",
     f"(SELECT content FROM read_text('private')) -- {CONTROL}",
     f"{MARKUP}{CONTROL}'\"`;",
+    "x' || concat('P', 'WNED') || 'y",
 ]
 _RAW = {"\x1b", "\x07", "\x9b", "\u202e", "\b"}
 PRIVATE = "what nobody else may read"
+#: What the last text becomes if an engine computes it.
+COMPUTED = "PWNED"
 #: Where extension names and their parameters are.
 NAME, PARAMETERS = "ARROW:extension:name", "ARROW:extension:metadata"
 
@@ -47,6 +51,9 @@ def table(text: str) -> pa.Table:
 
     def extension(name: str, parameters: Any) -> dict[str, str]:
         return {NAME: name, PARAMETERS: parameters if isinstance(parameters, str) else json.dumps(parameters)}
+
+    def own_type(name: str) -> dict[str, str]:
+        return extension("arrow.opaque", {"vendor_name": "DuckDB", "type_name": name})
 
     quoted = text.replace("'", "''")
     opaque = {"vendor_name": "DuckDB", "type_name": f"ENUM('{quoted}')"}
@@ -68,6 +75,23 @@ def table(text: str) -> pa.Table:
             None,
         ],
         pa.field("compressed", pa.int8(), metadata={"lance-encoding:compression": text}): [1, 2],
+        pa.field("wide", pa.struct([pa.field(text, pa.decimal256(50, 2))])): [{text: 1}, None],
+        pa.field("wides", pa.list_(pa.struct([pa.field(text, pa.decimal256(50, 2))]))): [[{text: 1}], None],
+        pa.field("map", pa.map_(pa.string(), pa.struct([pa.field(text, pa.int8())]))): [
+            [(text, {text: 1})],
+            [],
+        ],
+        pa.field("array", pa.list_(pa.struct([pa.field(text, pa.string())]), 1)): [[{text: text}], None],
+        pa.field("tuple", pa.struct([pa.field(text, pa.int8())]), metadata=own_type("tuple")): [
+            {text: 1},
+            None,
+        ],
+        pa.field(
+            "union",
+            pa.struct([pa.field("tag", pa.string()), pa.field(text, pa.int8()), pa.field("b", pa.int8())]),
+            metadata=own_type("union"),
+        ): [{"tag": text, text: 1, "b": None}, {"tag": "b", text: None, "b": 2}],
+        pa.field("code", pa.dictionary(pa.int8(), pa.string()), metadata={text: text}): [text, None],
     }
     arrays = [pa.array(values, field.type) for field, values in columns.items()]
     return pa.table(arrays, schema=pa.schema([*columns], metadata={text: text, "pandas": text}))
@@ -87,7 +111,7 @@ def receive(directory: Path, number: int, text: str) -> str:
     path = directory / f"t{number}.lance"
     rows = table(text)
     kept = [name for name in rows.column_names if is_written(rows, name, path)]
-    assert {"id", "s", "d", "named", "unknown"} <= set(kept)
+    assert {"id", "s", "d", "named", "unknown", "wide", "wides", "map", "tuple", "union"} <= set(kept)
     ds = lance_sql.write(rows.select(kept), path, "overwrite")
     for change in (
         lambda: ds.create_index("id", name=text),
@@ -109,8 +133,51 @@ def receive(directory: Path, number: int, text: str) -> str:
     manifest = dataclasses.replace(
         manifest, writer_version=WriterVersion(text, text), config={**manifest.config, text: text}
     )
-    newest.write_bytes(serialize_manifest_file(manifest, index_section=section, transaction=transaction))
+    if section is not None:
+        indices = table_pb2.IndexSection.FromString(section)
+        poison(indices, text)
+        section = indices.SerializeToString()
+    newest.write_bytes(
+        serialize_manifest_file(manifest, index_section=section, transaction=poisoned(transaction, text))
+    )
+    for file in (path / "_transactions").iterdir():
+        file.write_bytes(poisoned(file.read_bytes(), text) or b"")
     return f"t{number}"
+
+
+def poisoned(transaction: bytes | None, text: str) -> bytes | None:
+    """The transaction with the text at every place for a text, those of its operation included."""
+    if transaction is None:
+        return None
+    message = table_pb2.Transaction.FromString(transaction)
+    poison(message, text)
+    message.transaction_properties["__lance_commit_message"] = text
+    return message.SerializeToString()
+
+
+def poison(message: Any, text: str) -> None:
+    """Write the text at every place of a protobuf message that holds one, and in every map of texts."""
+    for field, value in message.ListFields():
+        is_map = field.message_type is not None and field.message_type.GetOptions().map_entry
+        if is_map and field.message_type.fields_by_name["value"].type == field.TYPE_STRING:
+            value[text] = text
+        elif field.type == field.TYPE_STRING:
+            setattr(message, field.name, text) if isinstance(value, str) else value.append(text)
+        elif field.type == field.TYPE_MESSAGE and not is_map:
+            for part in [value] if hasattr(value, "ListFields") else value:
+                poison(part, text)
+
+
+def test_poisoned_messages_hold_the_text() -> None:
+    update = table_pb2.Transaction(uuid="u", update_config=table_pb2.Transaction.UpdateConfig())
+    update.update_config.config_updates.update_entries.add(key="k", value="v")
+    found = table_pb2.Transaction.FromString(poisoned(update.SerializeToString(), "evil") or b"")
+    entry = found.update_config.config_updates.update_entries[0]
+    assert (found.uuid, entry.key, entry.value) == ("evil", "evil", "evil")
+    section = table_pb2.IndexSection()
+    section.indices.add(name="a").index_details.type_url = "x"
+    poison(section, "evil")
+    assert (section.indices[0].name, section.indices[0].index_details.type_url) == ("evil", "evil")
 
 
 @pytest.fixture
@@ -145,6 +212,7 @@ def attempt(run: Callable[[], Any]) -> str:
         if isinstance(error, duckdb.Error):
             return shown.replace("\x1b", "")  # DuckDB's own message, of a connection that is not ours
     assert PRIVATE not in shown
+    assert COMPUTED not in shown
     return shown
 
 
@@ -172,12 +240,22 @@ READS = [
     "SELECT * FROM {t}.columns",
     "SELECT missing FROM {t}",
     "SELECT * FROM {t} AT (TAG => 'bad')",
+    "SELECT * FROM {t} AT (BRANCH => 'bad')",
+    "SELECT * FROM {t}.branches",
+    "SELECT * FROM {t} PIVOT (count(*) FOR named IN ('x'))",
+    'SELECT s, wide, map, "union", tuple, enum FROM {t} ORDER BY id',
 ]
 CHANGES = [
     "SHOW VERSIONS FROM {t}",
     "INSERT INTO {t} (id) VALUES (3)",
     "INSERT INTO {t} SELECT * FROM {t}",
     "UPDATE {t} SET d = DEFAULT",
+    "UPDATE {t} SET wide = {{'a': 1}}",
+    "UPDATE {t} SET wides = [{{'a': 1}}], tuple = row(1)",
+    'UPDATE {t} SET s = s, map = map, array = array, "union" = "union", enum = enum',
+    "MERGE INTO {t} USING {t} s ON {t}.id = s.id WHEN MATCHED THEN UPDATE",
+    "MERGE INTO {t} USING (SELECT 7 AS id, 'x' AS d) s USING (id) "
+    "WHEN NOT MATCHED BY SOURCE AND id = 7 THEN DELETE WHEN NOT MATCHED THEN INSERT BY NAME",
     "UPDATE {t} SET id = id + 1 RETURNING *",
     "DELETE FROM {t} WHERE id = 2 RETURNING *",
     "MERGE INTO {t} USING (SELECT 9 AS id) s ON {t}.id = s.id "
@@ -271,6 +349,7 @@ def test_pages_and_python(received: list[str]) -> None:
         for shown in (
             lambda: repr(ds),  # noqa: B023
             lambda: ds.health(),  # noqa: B023
+            lambda: ds.inspect.versions(),  # noqa: B023
             lambda: ds.verify(),  # noqa: B023
             lambda: ds.scan(filter="missing = 1").to_table(),  # noqa: B023
             lambda: ds.cleanup(datetime.timedelta(0), dry_run=True),  # noqa: B023
