@@ -12,6 +12,7 @@ BENCH_SCALE ?= 0.1
 FUZZ_SECONDS ?= 600
 MUTANTS ?= 100000
 MUTANTS_FIRST ?= 0
+HOURS ?= 1
 WHEEL_PYTHONS ?= $(abspath .venv/bin/python)
 BIN := .venv/bin
 STAMPS := .venv/stamps
@@ -68,7 +69,7 @@ $(STAMPS)/dev: $(BUILD_INPUTS) | $(STAMPS)/build-requirements
 
 # --- what to run ----------------------------------------------------------------------------------------------------
 
-.PHONY: help demo test test-all test-pushdowns test-datafusion test-matrix test-spark-versions test-sail test-wheel-spark fuzz mutants endurance lint format bench bench-spark bench-report docs screenshots wheel test-wheel first-minutes test-aarch64 setup clean
+.PHONY: help demo test test-all test-pushdowns test-datafusion test-matrix test-spark-versions test-sail test-wheel-spark fuzz mutants differential planted-faults endurance lint format bench bench-spark bench-report docs screenshots wheel test-wheel first-minutes test-aarch64 setup clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 12
@@ -141,6 +142,12 @@ fuzz: $(STAMPS)/dev  ## Read changed files with sanitized kernels for FUZZ_SECON
 
 mutants: $(STAMPS)/dev  ## Use whole datasets in which one file is changed (MUTANTS=100000 from seed MUTANTS_FIRST=0, about an hour)
 	@$(BIN)/python tests/fuzz/fuzz_datasets.py $(MUTANTS) --first $(MUTANTS_FIRST)
+
+differential: $(STAMPS)/dev  ## Generated statements, changes, schedules and damaged datasets for HOURS=1, each compared with an oracle
+	@$(BIN)/python tests/differential/run.py --hours $(HOURS) --jobs $(TEST_WORKERS)
+
+planted-faults: $(STAMPS)/dev  ## Put mended faults back one by one: after how many seconds is each found?
+	@$(BIN)/python tests/differential/planted.py
 
 endurance: $(STAMPS)/dev  ## Hours of use in half an hour: interrupts, iterations, writers, kills, full disks
 	@LANCE_SQL_ROUNDS=10000 $(BIN)/python -m pytest -m slow tests/faults/test_long_runs.py tests/faults/test_endurance.py \

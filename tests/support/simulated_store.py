@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
+from random import Random
 from typing import Any
 
 from lance_engine.errors import LanceError, StorageError
@@ -235,6 +236,25 @@ class Simulation:
                     longer = [*run.choices[:step], option]
                     if switches is None or _switches(longer, run) <= switches:
                         pending.append(longer)
+
+    def sampled(self, chance: Random, switches: int, most: int) -> Iterator[Run]:
+        """At most `most` different runs with few switches, each but the first derived from one before."""
+        run = self.run()
+        yield run
+        made, seen = [run], {tuple(run.choices)}
+        for _ in range(most - 1):
+            run = chance.choice(made)
+            step = chance.randrange(len(run.choices))
+            if not run.alternatives[step]:
+                continue
+            longer = [*run.choices[:step], chance.choice(run.alternatives[step])]
+            if _switches(longer, run) > switches:
+                continue
+            run = self.run(longer)
+            if tuple(run.choices) not in seen:
+                seen.add(tuple(run.choices))
+                made.append(run)
+                yield run
 
 
 def _switches(choices: Sequence[Choice], run: Run) -> int:

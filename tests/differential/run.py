@@ -1,0 +1,188 @@
+"""Runs all generators in turn with new seeds for some time, and collects findings (`make differential`).
+
+``python run.py --hours 8``; ``--only queries,commits`` chooses generators, ``--first`` the first seed, and
+``--replay commits 17`` runs one seed again. Each turn is a process of its own, so that a crash or a hang is a
+finding too. Findings are printed and kept in ``build/differential``; the exit code is 0 without findings.
+"""
+
+from __future__ import annotations
+
+import argparse
+import faulthandler
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import cycle
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+HERE = Path(__file__).parent
+sys.path += [str(HERE.parent / "support"), str(HERE.parent / "fuzz")]
+
+#: Seconds of one turn, and those after which a seed counts as a hang.
+TURN, LATE = 60.0, 600
+#: Between two reports of the counts.
+REPORT = 300.0
+
+
+def turn(name: str, first: int, seconds: float, planted: str | None) -> None:
+    """Rounds of one generator in this process; one line of JSON when each begins and ends."""
+    if planted is not None:
+        import planted_faults
+
+        planted_faults.plant(planted)
+    from generators import GENERATORS
+
+    faulthandler.enable()
+    begin, seed = time.monotonic(), first
+    while seed == first or time.monotonic() - begin < seconds:
+        print(json.dumps({"seed": seed}), flush=True)
+        faulthandler.dump_traceback_later(LATE, exit=True)
+        try:
+            count, findings = GENERATORS[name].run(seed)
+        except Exception:
+            import traceback
+
+            count, findings = 0, [f"the generator failed:\n{traceback.format_exc()}"]
+        faulthandler.cancel_dump_traceback_later()
+        print(json.dumps({"seed": seed, "count": count, "findings": findings}), flush=True)
+        if findings and planted is not None:
+            return
+        seed += 1
+
+
+def turns(name: str, first: int, seconds: float, *, planted: str | None = None) -> Iterator[dict[str, Any]]:
+    """The rounds of a turn in another process. A seed on which it dies is a round with a finding."""
+    command = [sys.executable, __file__, "--turn", name, str(first), str(seconds)]
+    command += ["--planted", planted] if planted is not None else []
+    begun = first
+    with tempfile.TemporaryFile("w+") as errors:
+        # Modules are compiled once, not by each turn.
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=errors, text=True, env=environment
+        ) as process:
+            assert process.stdout is not None
+            for line in process.stdout:
+                if not line.startswith('{"seed"'):
+                    continue
+                told = json.loads(line)
+                begun = told["seed"]
+                if "count" in told:
+                    yield told
+        if process.returncode:
+            errors.seek(0)
+            text = errors.read()
+            how = "hung" if "Timeout" in text else f"ended with {process.returncode}"
+            yield {"seed": begun, "count": 0, "findings": [f"the process {how}:\n{text[-4000:]}"]}
+
+
+class Results:
+    """Counts by generator, and findings as files."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.cases: Counter[str] = Counter()
+        self.rounds: Counter[str] = Counter()
+        self.findings: Counter[str] = Counter()
+        self._lock = Lock()
+
+    def add(self, name: str, told: dict[str, Any]) -> None:
+        with self._lock:
+            self.cases[name] += told["count"]
+            self.rounds[name] += 1
+            for text in told["findings"]:
+                self.findings[name] += 1
+                self.folder.mkdir(parents=True, exist_ok=True)
+                path = self.folder / f"{name}-{told['seed']}.txt"
+                replay = f"python tests/differential/run.py --replay {name} {told['seed']}"
+                with path.open("a") as file:
+                    file.write(f"{replay}\n{text}\n\n")
+                print(f"{name}, seed {told['seed']}:\n{text}\n", flush=True)
+
+    def table(self) -> str:
+        from generators import GENERATORS
+
+        lines = [
+            f"{name:20} {self.rounds[name]:7} rounds {self.cases[name]:9} {GENERATORS[name].unit:10} "
+            f"{self.findings[name]:4} findings"
+            for name in GENERATORS
+            if self.rounds[name]
+        ]
+        by_unit: Counter[str] = Counter()
+        for name, count in self.cases.items():
+            by_unit[GENERATORS[name].unit] += count
+        total = ", ".join(f"{count:,} {unit}" for unit, count in by_unit.items())
+        return "\n".join([*lines, f"in all {total}; {self.findings.total()} findings"])
+
+
+def run(names: list[str], seconds: float, first: int, jobs: int, folder: Path) -> int:
+    """Generators in turn until the time is over; the number of findings."""
+    results = Results(folder)
+    end = time.monotonic() + seconds
+    todo, lock = cycle(names), Lock()
+    seeds = dict.fromkeys(names, first)
+    reported = time.monotonic()
+
+    def work(_: int) -> None:
+        nonlocal reported
+        while (left := end - time.monotonic()) > 0:
+            with lock:
+                name = next(todo)
+                begin = seeds[name]
+                # No other turn begins with a seed that this one may reach.
+                seeds[name] += 1_000
+            for told in turns(name, begin, min(TURN, left)):
+                results.add(name, told)
+            with lock:
+                if time.monotonic() - reported > REPORT:
+                    reported = time.monotonic()
+                    print(f"{results.table()}\n", flush=True)
+
+    with ThreadPoolExecutor(jobs) as pool:
+        list(pool.map(work, range(jobs)))
+    print(results.table())
+    if results.findings:
+        print(f"the findings are in {folder}")
+    return results.findings.total()
+
+
+def main() -> int:
+    from generators import GENERATORS
+
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--hours", type=float, default=1.0)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument(
+        "--first", type=int, default=int(time.time()), help="the first seed of each generator"
+    )
+    parser.add_argument("--only", help="some generators, separated by commas")
+    parser.add_argument("--folder", type=Path, default=HERE.parents[1] / "build" / "differential")
+    parser.add_argument("--replay", nargs=2, metavar=("GENERATOR", "SEED"))
+    parser.add_argument("--turn", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--planted", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.turn:
+        name, first, seconds = given.turn
+        turn(name, int(first), float(seconds), given.planted)
+        return 0
+    if given.replay:
+        name, seed = given.replay
+        found = GENERATORS[name].run(int(seed)).findings
+        print(*found, sep="\n")
+        return bool(found)
+    os.nice(10)
+    names = given.only.split(",") if given.only else list(GENERATORS)
+    print(f"from seed {given.first}: {', '.join(names)}", flush=True)
+    return bool(run(names, given.hours * 3600, given.first, given.jobs, given.folder))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,160 @@
+"""The generators of `make differential`: each makes the cases of a seed and runs them; says what is wrong."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+import traceback
+from collections.abc import Callable
+from functools import cache, partial
+from pathlib import Path
+from typing import Final, NamedTuple
+
+#: Statements of one round of queries, so that a round takes some seconds.
+_QUERIES: Final = 40
+_CHANGES: Final = 100
+_FILTERS: Final = 200
+_OPERATIONS: Final = 30
+_SCHEDULES: Final = 60
+_MUTANTS: Final = 50
+
+
+class Round(NamedTuple):
+    """How many cases a seed gave, and a text for each finding: a test, or what shows it."""
+
+    count: int
+    findings: list[str]
+
+
+class Generator(NamedTuple):
+    """What it counts, and the round of a seed."""
+
+    unit: str
+    run: Callable[[int], Round]
+
+
+def _queries(engine: str, seed: int) -> Round:
+    from compared_queries import differences
+
+    with tempfile.TemporaryDirectory() as folder:
+        found = list(differences(Path(folder), seed, engine, _QUERIES))
+    # Each statement has a condition, whose three parts and two counts are five more.
+    return Round(_QUERIES * 6, [f"{one}\n{one.as_test()}" for one in found])
+
+
+def _changes(engine: str, seed: int) -> Round:
+    from random_changes import run
+
+    outcomes, found = run(seed * 1000, _CHANGES, engine)
+    return Round(outcomes.total(), found)
+
+
+def _filters(seed: int) -> Round:
+    from random_filters import compared
+
+    with tempfile.TemporaryDirectory() as folder:
+        _, found = compared(seed, _FILTERS, Path(folder) / "t.lance")
+    return Round(_FILTERS, found)
+
+
+def _operations(seed: int) -> Round:
+    """Turns by us, by statements and by pylance."""
+    from random_operations import turns_of
+
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            turns_of(Path(folder), seed, _OPERATIONS, every=5)
+    except Exception as found:
+        error = found
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                turns_of(Path(folder), seed, _OPERATIONS)
+        except Exception as earlier:
+            error = earlier  # after the step that is wrong
+        call = f"turns_of(tmp_path, {seed}, {_OPERATIONS})"
+        return Round(1, [f"{_told(error)}\ndef test_turns(tmp_path: Path) -> None:\n    {call}"])
+    return Round(1, [])
+
+
+def _pylance(seed: int) -> Round:
+    """A sequence by pylance alone, of which each version must read the same."""
+    from compared_versions import differences
+    from random_sequences import Sequence
+
+    with tempfile.TemporaryDirectory() as folder:
+        sequence = Sequence(Path(folder), seed)
+        try:
+            sequence.run()
+        except BaseException as error:
+            if isinstance(error, (KeyboardInterrupt, SystemExit)):
+                raise
+            return Round(0, [])  # pylance could not write it
+        return Round(1, differences(sequence.uri, seed))
+
+
+def _commits(seed: int) -> Round:
+    """Schedules of two or three changes, half of them with faults, in random order of their switches."""
+    from simulated_changes import CHANGES, CLEANING, explain, simulation, without_pauses
+    from simulated_store import FAULTS
+
+    chance = random.Random(seed)
+    names = [chance.choice(list(CHANGES)) for _ in range(chance.choice([2, 2, 3]))]
+    stable = chance.random() < 0.5
+    faults = FAULTS if chance.random() < 0.5 else ()
+    switches = 1 if CLEANING.intersection(names) else 3
+    simulated = simulation(names, stable, faults)
+    count = 0
+    with without_pauses():
+        for run in simulated.sampled(chance, switches, _SCHEDULES):
+            count += 1
+            try:
+                explain(run, names, stable)
+            except AssertionError as error:
+                choices = ", ".join(map(repr, run.choices))
+                test = (
+                    f"def test_schedule() -> None:\n    names = {names}\n    with without_pauses():\n"
+                    f"        run = simulation(names, {stable}, {faults}).run([{choices}])\n"
+                    f"        explain(run, names, {stable})"
+                )
+                return Round(count, [f"{error}\n{run.describe()}\n{test}"])
+    return Round(count, [])
+
+
+@cache
+def _sound() -> tuple[Path, list[str]]:
+    import whole_datasets
+    from fuzz_datasets import sound_datasets
+
+    names = list(whole_datasets.SOUND)
+    return sound_datasets(names), names
+
+
+def _mutants(seed: int) -> Round:
+    """Datasets with one changed file, put to use."""
+    import whole_datasets
+
+    sound, names = _sound()
+    found: list[str] = []
+    with tempfile.TemporaryDirectory(dir=sound.parent) as folder:
+        for number in range(_MUTANTS):
+            mutant = seed * _MUTANTS + number
+            troubles = whole_datasets.try_mutant(sound, Path(folder), mutant, names, 3)
+            found += [str(trouble) for trouble in troubles]
+    return Round(_MUTANTS, found)
+
+
+def _told(error: Exception) -> str:
+    return "".join(traceback.format_exception(error)[-6:])
+
+
+GENERATORS: Final[dict[str, Generator]] = {
+    "queries": Generator("statements", partial(_queries, "duckdb")),
+    "queries-datafusion": Generator("statements", partial(_queries, "datafusion")),
+    "changes": Generator("statements", partial(_changes, "duckdb")),
+    "changes-datafusion": Generator("statements", partial(_changes, "datafusion")),
+    "filters": Generator("statements", _filters),
+    "operations": Generator("sequences", _operations),
+    "pylance": Generator("sequences", _pylance),
+    "commits": Generator("schedules", _commits),
+    "mutants": Generator("mutants", _mutants),
+}
