@@ -153,7 +153,11 @@ def sql(
     engine: str = "duckdb",
     params: Sequence[Any] | Mapping[str, Any] | None = None,
 ) -> QueryResult:
-    """Run one SQL statement; tables are written as ``FROM 'path/to/sales.lance'``.
+    """Run the SQL in `text`; tables are written as ``FROM 'path/to/sales.lance'``.
+
+    `engine` is ``duckdb`` or ``datafusion``. Of several statements, separated by semicolons, the result is
+    that of the last. SqlError for text that the engine refuses, TableNotFoundError for a name without a
+    table.
 
     A name that is not a table can be a variable of the caller: ``FROM ds`` reads a dataset, a pandas or
     Polars data frame, an Arrow table or any other object that exports an Arrow stream. The variable is not

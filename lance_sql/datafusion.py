@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lance_sql.engines.datafusion.table import DataFusionTable, register
+from lance_sql.engines.datafusion.table import register
 from lance_sql.installed.datafusion import install, register_directory
 
-__all__ = ["DataFusionTable", "install", "register", "register_directory"]
+__all__ = ["install", "register", "register_directory"]

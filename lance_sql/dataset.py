@@ -103,7 +103,11 @@ class Dataset(SqlDataset, DuckDBSource):
         batch_size: int | None = None,
         **options: Any,
     ) -> TableScanner:
-        """A scan with the methods of a pyarrow scanner; pyarrow's options for its threads have no effect."""
+        """A scan with the methods of a pyarrow scanner.
+
+        `batch_size` is the most rows of a batch. The other `options` of pyarrow, for its threads and its
+        memory, have no effect; InvalidArgumentError for unknown ones.
+        """
         _check_options(options)
         if isinstance(columns, Mapping):
             raise UnsupportedFeatureError(

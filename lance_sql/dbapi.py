@@ -152,7 +152,11 @@ def connect(
     autocommit: bool = False,
     **options: Any,
 ) -> Connection:
-    """Open a session as a PEP 249 connection; the arguments are those of `lance_sql.connect`."""
+    """Open a session as a PEP 249 connection.
+
+    `directory`, `engine` and `options` are the arguments of `lance_sql.connect`. With `autocommit`, each
+    statement is committed immediately; otherwise the first change begins a transaction.
+    """
     with _translated():
         return Connection(open_session(directory, engine, **options), autocommit=autocommit)
 
@@ -168,7 +172,10 @@ def _translated() -> Iterator[None]:
 
 
 class Connection:
-    """A session with the methods of PEP 249. Leaving its block commits, or rolls back after an error."""
+    """A session with the methods of PEP 249. Leaving its block commits, or rolls back after an error.
+
+    `connect` makes one of a `session` of `lance_sql.connect`; `autocommit` can be changed at any time.
+    """
 
     Warning = Warning
     Error = Error
@@ -243,7 +250,7 @@ class Connection:
 
 
 class Cursor:
-    """Runs statements and returns their rows."""
+    """Runs statements of `connection` and returns their rows."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lance_sql.engines.duckdb.table import DuckDBTable, register
+from lance_sql.engines.duckdb.table import register
 from lance_sql.installed.duckdb import install
 
-__all__ = ["DuckDBTable", "install", "register"]
+__all__ = ["install", "register"]

@@ -161,7 +161,8 @@ class DatasetVersion(Public):
         `columns` are names in the requested order, including ``_rowid`` and ``_rowaddr``; None means all data
         columns, and an empty list returns batches with only a row count. A pyarrow field in `columns` selects
         a top-level field with only some of its children, and a `CodeColumn` the dictionary codes of
-        a column. `filter` is SQL text, a pyarrow expression, or a
+        a column. `limit` is the most rows to return, after leaving out the first `offset` of those that
+        pass. `filter` is SQL text, a pyarrow expression, or a
         filter tree (or its plan), with SQL semantics. `batch_size` limits the rows of a batch, and
         `batch_bytes` its bytes, unless a single row exceeds them. `splits` restricts the scan to some ranges
         of physical rows, as returned by `splits()`. Rows that cannot match the filter according to zone maps
@@ -200,10 +201,11 @@ class DatasetVersion(Public):
     ) -> pa.Table:
         """The rows with these **row ids** (the column ``_rowid``), in this order, repeated if requested.
 
-        Scans return them if asked: ``scan(columns=["_rowid", ...])``. They are not positions: see
-        `take_positions`, which reads what ``take`` of pyarrow and pylance reads. If an id does not exist or
-        its row was deleted, RowNotFoundError lists all such ids; ``missing="skip"`` leaves them out.
-        Requests, bytes and times are added to `metrics`, if given. Thread-safe.
+        `row_ids` is a list, a numpy array or an Arrow array of integers, in one dimension. Scans return them
+        if asked: ``scan(columns=["_rowid", ...])``. They are not positions: see `take_positions`, which reads
+        what ``take`` of pyarrow and pylance reads. If an id does not exist or its row was deleted,
+        RowNotFoundError lists all such ids; ``missing="skip"`` leaves them out. Requests, bytes and times are
+        added to `metrics`, if given. Thread-safe.
         """
         from lance_engine.scan.take import take
 
@@ -218,9 +220,10 @@ class DatasetVersion(Public):
     ) -> pa.Table:
         """The rows at these positions, in this order, repeated if requested.
 
-        Position 0 is the first row that a scan without a filter returns; deleted rows are not counted, so the
-        position of a row changes when rows before it are deleted. A position outside of the dataset is a
-        PositionOutOfRangeError, which is an IndexError.
+        `positions` is a list, a numpy array or an Arrow array of integers, in one dimension. Position 0 is
+        the first row that a scan without a filter returns; deleted rows are not counted, so the position of a
+        row changes when rows before it are deleted. A position outside of the dataset is a
+        PositionOutOfRangeError, which is an IndexError. Requests, bytes and times are added to `metrics`.
         """
         from lance_engine.scan.take import take_positions
 
@@ -253,11 +256,11 @@ class DatasetVersion(Public):
         then starts with the column ``query_index``, and has up to `k` rows for each. `metric` is ``l2``
         (squared), ``cosine`` (1 minus the cosine), ``dot`` (1 minus the inner product), or ``hamming`` for
         bytes; the default is the metric of the index on the column, used or not, and without an index
-        ``hamming`` for uint8 and ``l2`` for other types. Only rows that
-        pass `filter` (see `scan`), and with ``lower <= _distance < upper``, are returned. `columns` selects
-        the columns of the result, all by default; ``_distance`` follows them unless it is included, then
-        ``_rowid`` with `with_row_id`. Rows with equal distances are ordered by row id; rows without a vector,
-        or whose distance is undefined, are left out.
+        ``hamming`` for uint8 and ``l2`` for other types. Only rows that pass `filter` (see `scan`), and with
+        a distance from `lower` up to, but not, `upper`, are returned. `columns` selects the columns of the
+        result, all by default; ``_distance`` follows them unless it is included, then ``_rowid`` with
+        `with_row_id`. Rows with equal distances are ordered by row id; rows without a vector, or whose
+        distance is undefined, are left out.
 
         In a column of lists of vectors, the distance of a row is the sum, over the vectors of the query, of
         the distance to the nearest vector in the list.
@@ -360,12 +363,14 @@ class DatasetVersion(Public):
     ) -> pa.Table:
         """The `k` best rows by vector and full-text search: combines `nearest` and `search`.
 
-        Both searches find `oversample` times `k` rows. By default, rows are scored by their ranks (reciprocal
-        rank fusion). With `alpha`, distances and scores are scaled to the range from 0 to 1 and added, with
-        weight `alpha` for vectors and ``1 - alpha`` for texts. The result has the columns ``_distance`` and
-        ``_score``, null if a search did not find the row, and ``_hybrid_score``, in descending order. With
-        `use_index` False, vectors are compared exactly; words are looked up in their index all the same. The
-        other options are those of `nearest` and `search`.
+        `vector` is one vector, compared with those in `vector_column`, and `query` the words or the query
+        that `search` takes, for the texts in `column` (by default all that have a text index). Both searches
+        find `oversample` times `k` rows. By default, rows are scored by their ranks (reciprocal rank fusion).
+        With `alpha`, distances and scores are scaled to the range from 0 to 1 and added, with weight `alpha`
+        for vectors and ``1 - alpha`` for texts. The result has the columns ``_distance`` and ``_score``, null
+        if a search did not find the row, and ``_hybrid_score``, in descending order. With `use_index` False,
+        vectors are compared exactly; words are looked up in their index all the same. The options `metric`,
+        `nprobes`, `refine_factor`, `fast_search` and `with_row_id` are those of `nearest`.
         """
         from lance_engine.search.hybrid import hybrid
         from lance_engine.search.options import AskedRows, SearchOptions
@@ -423,7 +428,11 @@ class DatasetVersion(Public):
         row_ids: npt.ArrayLike | None = None,
         progress: ProgressOption = None,
     ) -> Self:
-        """Delete the rows that pass a filter, or those with these row ids (RowNotFoundError if unknown)."""
+        """Delete the rows that pass `where`, or those with these `row_ids`, as `take` has them.
+
+        InvalidArgumentError for both or neither (`truncate` deletes all rows), RowNotFoundError for an id
+        that does not exist.
+        """
         from lance_engine.operations.delete import delete
 
         return self._at(delete(self.snapshot, where, row_ids=row_ids, progress=progress))
@@ -496,7 +505,10 @@ class DatasetVersion(Public):
         return self._at(drop_columns(self.snapshot, columns))
 
     def rename_column(self, column: str, name: str) -> Self:
-        """Rename a column, or a field of a struct, such as ``a.b``."""
+        """Rename a column, or a field of a struct, such as ``a.b``, to `name`: ``b`` becomes `name`.
+
+        No data is rewritten. SchemaMismatchError if there is a column of this name.
+        """
         from lance_engine.operations.alter_columns import alter_column
 
         return self._at(alter_column(self.snapshot, column, name=name))
@@ -509,8 +521,9 @@ class DatasetVersion(Public):
         nullable: bool | None = None,
         progress: ProgressOption = None,
     ) -> Self:
-        """Cast a column to another type, which rewrites this column, or change whether it is nullable.
+        """Cast a column to the Arrow type `type`, which rewrites it, or change whether it is `nullable`.
 
+        What is None stays as it is.
         InvalidFilterError if a value cannot be cast, SchemaMismatchError if there are nulls.
         """
         from lance_engine.operations.alter_columns import alter_column
@@ -559,9 +572,9 @@ class DatasetVersion(Public):
     ) -> CleanupReport:
         """Remove versions committed longer ago than `older_than`, and the files that only they need.
 
-        The latest version and tagged versions are kept. A dry run only reports. Files that no version refers
-        to are removed when they are seven days old, or at once with `delete_unverified`; no writer may be
-        active then.
+        `older_than` is a duration; the latest version and tagged versions are kept. With `dry_run`, nothing
+        is removed: the result reports what would be. Files that no version refers to are removed when they
+        are seven days old, or at once with `delete_unverified`; no writer may be active then.
         """
         from lance_engine.operations.cleanup import cleanup
 
@@ -607,7 +620,7 @@ class DatasetVersion(Public):
         )
 
     def drop_index(self, name: str) -> Self:
-        """Remove an index of any kind; IndexNotFoundError lists the existing ones."""
+        """Remove the index `name`, of any kind; IndexNotFoundError lists the existing ones."""
         from lance_engine.operations.indices import drop_index
 
         return self._at(drop_index(self.snapshot, name))
@@ -619,13 +632,13 @@ class DatasetVersion(Public):
         return self._at(optimize_indices(self.snapshot, progress=progress))
 
     def index_statistics(self, name: str) -> dict[str, Any]:
-        """The coverage and structure of an index, in numbers; IndexNotFoundError if it does not exist."""
+        """The coverage and structure of the index `name`, in numbers; IndexNotFoundError if unknown."""
         from lance_engine.inspection.indices import index_statistics
 
         return index_statistics(self.snapshot, name)
 
     def update_config(self, entries: Mapping[str, str | None], *, replace: bool = False) -> Self:
-        """Set keys of the table's configuration; None removes a key.
+        """Set keys of the table's configuration to the texts in `entries`; None removes a key.
 
         With `replace`, all other keys are removed.
         """
@@ -634,7 +647,7 @@ class DatasetVersion(Public):
         return self._at(update_metadata(self.snapshot, "config", entries, replace=replace))
 
     def update_metadata(self, entries: Mapping[str, str | None], *, replace: bool = False) -> Self:
-        """Like `update_config`, for the metadata of the table."""
+        """Like `update_config`, with the same `entries` and `replace`, for the metadata of the table."""
         from lance_engine.operations.metadata import update_metadata
 
         return self._at(update_metadata(self.snapshot, "table", entries, replace=replace))
@@ -642,7 +655,10 @@ class DatasetVersion(Public):
     def update_schema_metadata(
         self, entries: Mapping[str, str | None], *, column: str | None = None, replace: bool = False
     ) -> Self:
-        """Like `update_config`, for the metadata of the Arrow schema, or of one of its columns."""
+        """Like `update_config`, with the same `entries` and `replace`, for the metadata of the Arrow schema.
+
+        With `column`, for the metadata of this column or field.
+        """
         from lance_engine.operations.metadata import update_metadata
 
         return self._at(update_metadata(self.snapshot, "schema", entries, replace=replace, column=column))

@@ -87,7 +87,7 @@ def register_directory(
     storage_options: Mapping[str, Any] | None = None,
     allow_external: AllowExternal | None = None,
 ) -> None:
-    """Make a directory of datasets the catalog `name` of `context`: ``FROM name.public.sales``."""
+    """Make `directory`, with datasets in it, the catalog `name` of `context`: ``FROM name.public.sales``."""
     options = with_external_access(storage_options, allow_external)
     context.register_catalog_provider(name, DirectoryCatalog(Catalog(directory, options)))
 

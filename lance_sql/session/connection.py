@@ -56,7 +56,7 @@ class Connection:
     def execute(
         self, text: str, params: Parameters = None, *, progress: ProgressOption = None
     ) -> QueryResult:
-        """The same as `sql`, under the name that DuckDB's connections have."""
+        """The same as `sql`, with its `text`, `params` and `progress`, under DuckDB's name for it."""
         return self.sql(text, params, progress=progress)
 
     @overload

@@ -270,7 +270,7 @@ class QueryResult:
         }
 
     def show(self, max_rows: int = _SHOWN_ROWS) -> None:
-        """Print the first rows as a table."""
+        """Print the first `max_rows` rows as a table."""
         from lance_sql.display.tables import text_table  # programs rarely show rows
 
         print(text_table(self.arrow(), max_rows))
@@ -286,7 +286,7 @@ class QueryResult:
         return html_table(self.arrow(), _SHOWN_ROWS)
 
     def run(self, *, raises: bool = False) -> None:
-        """Run the statement unless done; an error is kept, and raised now or when rows are read."""
+        """Run the statement unless done. An error is raised when rows are read, and now with `raises`."""
         if self._rows is None and self._error is None:
             self._run()
         if raises and self._error is not None:

@@ -82,6 +82,7 @@ def compact(
 ) -> Dataset:
     """Merge small fragments and remove deleted rows, as `Dataset.compact`; each task writes one fragment.
 
+    `target_rows`, `target_bytes` and `deleted_share` are those of `Dataset.compact`.
     `location` is ``branch`` and ``storage_options``.
     """
     options = _options(path, location)
@@ -129,6 +130,7 @@ def build_index(
 ) -> Dataset:
     """Build an index, as `Dataset.create_index` does; each task builds it for some of the fragments.
 
+    `kind`, `name`, `replace` and the options `settings` are those of `Dataset.create_index`.
     The index then has one segment per task, at most `MAX_SEGMENTS`, but indices of zones are merged into one
     segment. The driver trains a vector index on a sample, and all segments share its partitions and codes.
     `location` is ``branch`` and ``storage_options``.
@@ -275,7 +277,10 @@ def update(
     progress: ProgressOption = None,
     **location: Any,
 ) -> Dataset:
-    """Update columns of the rows that pass the filter, with SQL expressions over the columns of the row."""
+    """Update columns of the rows that pass the filter, with SQL expressions over the columns of the row.
+
+    `values` maps columns to these expressions.
+    """
     if not values:
         raise InvalidArgumentError("update needs at least one column")
     options = _options(path, location)

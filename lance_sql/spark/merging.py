@@ -48,6 +48,8 @@ def merge(
 ) -> Dataset:
     """Update rows of the dataset whose key is in `frame`, and insert the other rows of `frame`.
 
+    `on` names the key columns. `matched` says what happens to rows with the same key (``update``, ``delete``
+    or ``ignore``), and `not_matched` to the other rows of `frame` (``insert`` or ``ignore``).
     Same as `Dataset.merge` with ``when_matched_update_all`` and ``when_not_matched_insert_all``: columns
     missing in `frame` keep their values in matched rows and are null in new ones; a null in a key matches
     nothing; AmbiguousMergeError if several rows of `frame` match the same row. `frame` is computed once, and

@@ -20,11 +20,12 @@ _MODES: Final = get_args(SaveMode)
 def write(
     frame: DataFrame, path: str | PathLike[str], mode: SaveMode = "errorifexists", **options: Any
 ) -> None:
-    """Write a DataFrame as one new version of the Lance dataset at `path`.
+    """Write the DataFrame `frame` as one new version of the Lance dataset at `path`.
 
-    ``append`` adds rows and ``overwrite`` replaces rows and schema; both create the dataset if it does not
-    exist. ``errorifexists`` and ``ignore`` only create it. ``df.write.save`` supports the last two only with
-    the planner jar. `options` are write options, such as ``max_rows_per_file=1 << 20``.
+    `mode` says what happens to rows that exist. ``append`` adds rows and ``overwrite`` replaces rows and
+    schema; both create the dataset if it does not exist. ``errorifexists`` and ``ignore`` only create it.
+    ``df.write.save`` supports the last two only with the planner jar. `options` are write options, such as
+    ``max_rows_per_file=1 << 20``.
     """
     if not isinstance(frame, DataFrame):
         raise InvalidArgumentError(

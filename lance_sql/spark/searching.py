@@ -51,7 +51,8 @@ def vector_search(
 
     Without an index, each task compares the vectors of some of the rows. The driver searches indices, which
     takes about as long as starting a task. `location` is ``version``, ``tag``, ``branch`` and
-    ``storage_options``; other `options` are those of `Dataset.nearest`.
+    ``storage_options``. `k`, `metric`, `lower`, `upper`, `with_row_id`, `use_index` and other `options` are
+    those of `Dataset.nearest`.
     """
     from lance_engine.search import check_nearest, has_index, nearest_among, nearest_table
 
@@ -99,6 +100,7 @@ def search(
 ) -> DataFrame:
     """The rows whose texts match `query` best, as in `Dataset.search` on the driver, best first.
 
+    At most `k` rows, or all for None; the other `options` are those of `Dataset.search`.
     The scores depend on word frequencies in all rows, so tasks would not help.
     """
     return _frame(spark, _options(path, location).open().search(query, column, k, **options))
@@ -121,7 +123,7 @@ def nearest_join(
 
     The result has the columns of `left`, `columns` of the dataset (all by default) with names prefixed by
     `prefix`, and ``_distance``. Rows of `left` without a vector are left out. Each task searches for all
-    vectors of its rows at once. Other `options` are those of `Dataset.nearest`.
+    vectors of its rows at once. `metric` and other `options` are those of `Dataset.nearest`.
     """
     at = _options(path, location)
     dataset = at.open()

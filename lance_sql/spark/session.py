@@ -20,6 +20,7 @@ _registered: set[int] = set()
 def local_session(*, cores: int = 2, memory: str = "4g") -> SparkSession:
     """A local session in which ``format("lance")`` is registered; `memory` is for the JVM, such as "2g".
 
+    `cores` tasks run at once.
     It only listens on the loopback interface and does not start a web interface. Without Java, it raises a
     RuntimeError that explains how to install it.
     """

@@ -27,7 +27,7 @@ def table(spark: SparkSession, path: str, **options: Any) -> DataFrame:
 
 
 def sql(spark: SparkSession, text: str, **options: Any) -> DataFrame:
-    """Run a Spark SQL query in which ``lance.`path` `` is the dataset at that path.
+    """Run the Spark SQL query `text`, in which ``lance.`path` `` is the dataset at that path.
 
     After the path you can write ``VERSION AS OF 3`` (or the name of a tag) or ``TIMESTAMP AS OF '...'``. Only
     the columns and row ranges that the query needs are read; see `narrow`. `options` apply to all datasets,

@@ -16,6 +16,9 @@ from lance_engine.progress import ProgressEvent
 
 import lance_sql
 
+COMMON = api_reference.COMMON
+MEMBERS = list(api_reference.members())
+
 
 @pytest.fixture(scope="module")
 def page() -> str:
@@ -52,7 +55,11 @@ def objects(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]
 
 def test_members_that_people_see_are_on_it(page: str, objects: dict[str, Any]) -> None:
     """A member is on the page, or another one explains it in the text of its class; no others are shown."""
-    assert set(objects) == set(re.findall(r"^## (\w+) \{ #", page, re.MULTILINE)) - {"Functions", "Errors"}
+    assert set(objects) == set(re.findall(r"^## (\w+) \{ #", page, re.MULTILINE)) - {
+        "Functions",
+        "Errors",
+        "Parameters",
+    }
     for name, member in objects.items():
         section = page.split(f"## {name} {{ #{name} }}")[1].split("\n## ")[0]
         text = section.split("\n### ")[0]
@@ -70,6 +77,17 @@ def test_every_name_has_a_docstring(page: str) -> None:
     entries = re.findall(r"^### .+? \{ #(.+) \}\n\n(?:```python\n[^`]+```\n\n)?(.*)$", page, re.MULTILINE)
     assert len(entries) > 180
     assert [address for address, text in entries if not text.strip() or text.startswith("#")] == []
+
+
+@pytest.mark.parametrize(("address", "member"), [pytest.param(*pair, id=pair[0]) for pair in MEMBERS])
+def test_every_parameter_is_explained(address: str, member: Any) -> None:
+    """In the docstring, or in the table of parameters that mean the same everywhere."""
+    assert set(api_reference.parameters(member)) - api_reference.explained(member) - set(COMMON) == set()
+
+
+def test_parameters_that_mean_the_same_everywhere_are_used() -> None:
+    used = {name for _, member in MEMBERS for name in api_reference.parameters(member)}
+    assert set(COMMON) <= used
 
 
 def test_addresses_are_unique(page: str) -> None:

@@ -9,6 +9,7 @@ import ast
 import dataclasses
 import inspect
 import itertools
+import re
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,6 +35,22 @@ import lance_sql.spark
 
 PAGE = Path(__file__).parents[2] / "build" / "api.md"
 
+#: The public classes, with the base classes whose members are theirs.
+CLASSES: tuple[tuple[type, ...], ...] = (
+    (lance_sql.Dataset, lance_engine.dataset.DatasetVersion),
+    (lance_engine.scan.scanner.Scanner,),
+    (lance_engine.operations.merge.MergeBuilder,),
+    (lance_engine.inspection.inspector.Inspector,),
+    (lance_engine.operations.tags.Tags,),
+    (lance_engine.operations.branches.Branches,),
+    (lance_sql.Connection,),
+    (lance_sql.QueryResult,),
+    (lance_sql.session.explanation.Explanation,),
+    (lance_engine.metrics.ScanMetrics,),
+    (lance_engine.progress.ProgressEvent,),
+)
+MODULES = ("dbapi", "duckdb", "datafusion", "spark")
+
 #: A longer signature has one line for each parameter.
 _WIDTH = 88
 
@@ -42,6 +59,59 @@ _HEAD = """# Programming interface
 Every public name with its signature and docstring; the [guide](guide.md) is the place to learn from.
 Names have addresses: `api.html#open`, `api.html#Dataset.scan`, `api.html#spark.write`, `api.html#SqlError`.
 """
+
+
+#: What the parameters of these names mean wherever a docstring does not say something else.
+COMMON = {
+    "allow_external": (
+        'Which locations outside of the dataset may be read: "none", "same-store" (the default), "all", '
+        "or a list of locations; see `open`. Another location is an `ExternalAccessError`."
+    ),
+    "column": (
+        "The name of a column, or `a.b` for the field `b` of the struct `a`. `ColumnNotFoundError` if it "
+        "does not exist; it names the most similar one."
+    ),
+    "columns": (
+        "A list of names, in the order of the result; `a.b` is a field of a struct, and `_rowid` and "
+        "`_rowaddr` are columns too. None stands for all columns. `ColumnNotFoundError` if one does not "
+        "exist."
+    ),
+    "filter": (
+        "SQL text, such as `\"price < 2 AND name LIKE 'a%'\"`, or a pyarrow expression over the columns; "
+        "None for all rows. A row passes if it is true, not null. `InvalidFilterError` if it cannot be "
+        "understood; see [filters](filters.md)."
+    ),
+    "location": ("`branch` (a name) and `storage_options` of the dataset."),
+    "options": (
+        "Options by name. An unknown one is an error that names the nearest, or lists what is known."
+    ),
+    "path": ("The location of a dataset: a local path, or a URL such as `s3://bucket/sales.lance`."),
+    "progress": (
+        "True prints a progress bar; a function is called with a `ProgressEvent` and cancels the "
+        "operation by raising an exception; None reports nothing."
+    ),
+    "spark": (
+        "A Spark session. What runs tasks needs a classic one: `UnsupportedFeatureError` on Spark Connect."
+    ),
+    "storage_options": (
+        "Settings of the object store by name, such as `aws_region`; see [object "
+        "stores](object-stores.md). Values are text or numbers, and secrets among them are never shown."
+    ),
+    "version": ("The number of a version, from 1. `VersionNotFoundError` if it does not exist (any more)."),
+    "where": ("A condition, as `filter` of `Dataset.scan`."),
+}
+
+
+def parameters(member: Any) -> list[str]:
+    """The names of the parameters of a function, or of the constructor of a class."""
+    function = member.__init__ if inspect.isclass(member) else member
+    return [name for name in inspect.signature(function).parameters if name not in ("self", "cls")]
+
+
+def explained(member: Any) -> set[str]:
+    """The parameters that the docstring of a member explains."""
+    text = inspect.getdoc(member) or ""
+    return {name for name in parameters(member) if re.search(rf"`{name}\b|\b{name}=", text)}
 
 
 def on_files(files: Any, *, config: Any, **_: Any) -> Any:
@@ -55,20 +125,20 @@ def on_files(files: Any, *, config: Any, **_: Any) -> Any:
 def page() -> str:
     """The whole page."""
     parts = [_HEAD]
+    rows = [f"| `{name}` | {text} |" for name, text in COMMON.items()]
+    parts += [
+        "## Parameters\n",
+        "Unless an entry says something else:\n",
+        "| parameter | |",
+        "|---|---|",
+        *rows,
+        "",
+    ]
     functions = [(name, getattr(lance_sql, name)) for name in lance_sql.__all__]
     parts += _section("Functions", [pair for pair in functions if inspect.isfunction(pair[1])])
-    parts += _class("Dataset", lance_sql.Dataset, lance_engine.dataset.DatasetVersion)
-    parts += _class("Scanner", lance_engine.scan.scanner.Scanner)
-    parts += _class("MergeBuilder", lance_engine.operations.merge.MergeBuilder)
-    parts += _class("Inspector", lance_engine.inspection.inspector.Inspector)
-    parts += _class("Tags", lance_engine.operations.tags.Tags)
-    parts += _class("Branches", lance_engine.operations.branches.Branches)
-    parts += _class("Connection", lance_sql.Connection)
-    parts += _class("QueryResult", lance_sql.QueryResult)
-    parts += _class("Explanation", lance_sql.session.explanation.Explanation)
-    parts += _class("ScanMetrics", lance_engine.metrics.ScanMetrics)
-    parts += _class("ProgressEvent", lance_engine.progress.ProgressEvent)
-    for name in ("dbapi", "duckdb", "datafusion", "spark"):
+    for kinds in CLASSES:
+        parts += _class(kinds[0].__name__, *kinds)
+    for name in MODULES:
         module = getattr(lance_sql, name)
         functions = [(f"{name}.{public}", getattr(module, public)) for public in _public(module)]
         parts += _section(f"lance_sql.{name}", functions, _text(module))
@@ -125,7 +195,28 @@ def _entry(title: str, address: str, member: Any) -> list[str]:
     found = [f"### {title} {{ #{address} }}\n"]
     if not isinstance(member, property):
         found.append(f"```python\n{title.rpartition('.')[2]}{_signature(member)}\n```\n")
-    return [*found, f"{_text(member)}\n"]
+    found.append(f"{_text(member)}\n")
+    if not isinstance(member, property):
+        known = explained(member)
+        common = [name for name in parameters(member) if name in COMMON and name not in known]
+        if common:
+            names = ", ".join(f"`{name}`" for name in common)
+            found.append(f"{names}: see [parameters](#parameters).\n")
+    return found
+
+
+def members() -> Iterator[tuple[str, Any]]:
+    """Every function, method and class of the page by its address."""
+    for name in lance_sql.__all__:
+        if inspect.isfunction(getattr(lance_sql, name)):
+            yield name, getattr(lance_sql, name)
+    for kinds in CLASSES:
+        for name, member in _members(*kinds):
+            if not isinstance(member, property):
+                yield f"{kinds[0].__name__}.{name}", member
+    for module in MODULES:
+        for name in _public(getattr(lance_sql, module)):
+            yield f"{module}.{name}", getattr(getattr(lance_sql, module), name)
 
 
 def _members(*kinds: type) -> Iterator[tuple[str, Any]]:

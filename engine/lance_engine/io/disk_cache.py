@@ -276,7 +276,7 @@ _asked_environment = False
 
 
 def set_cache(directory: str | os.PathLike[str] | None, bytes: int = DEFAULT_BYTES) -> None:
-    """Cache data of object stores in a local folder, up to a number of bytes; None turns the cache off.
+    """Cache data of object stores in the folder `directory`, up to `bytes` bytes; None turns it off.
 
     It applies to datasets that are opened from now on. Processes may share a folder. By default, the
     environment variable ``LANCE_SQL_CACHE_DIR`` sets the folder, and ``LANCE_SQL_CACHE_BYTES`` the limit.

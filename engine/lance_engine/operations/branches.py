@@ -29,18 +29,18 @@ class Branches:
         return list_branches(root_store(self._snapshot))
 
     def get(self, name: str) -> Branch:
-        """One branch; VersionNotFoundError if it does not exist."""
+        """The branch `name`; VersionNotFoundError if it does not exist."""
         return read_branch(root_store(self._snapshot), name)
 
     def create(self, name: str, version: int | None = None) -> Branch:
-        """Create a branch from a version of this branch, by default this version.
+        """Create the branch `name` from a version of this branch, by default this version.
 
-        Open it with ``open(..., branch=name)``. No data is copied. BranchExistsError if the name is taken.
+        Open it with ``open(..., branch=name)``. No data is copied. BranchExistsError if it exists.
         """
         return create_branch(_at(self._snapshot, version), name)
 
     def delete(self, name: str) -> None:
-        """Delete a branch and its versions; BranchInUseError if other branches were created from it."""
+        """Delete the branch `name` and its versions; BranchInUseError if others were created from it."""
         delete_branch(root_store(self._snapshot), name)
 
 

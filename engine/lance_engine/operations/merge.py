@@ -51,7 +51,7 @@ class MergeBuilder(Generic[Result]):
         return self._with("matched", Clause("update", where))
 
     def when_matched_update(self, values: Mapping[str, Value], where: str | None = None) -> Self:
-        """Update columns of matching rows: SQL over both rows, such as ``target.n + source.n``."""
+        """Update columns of matching rows: `values` maps them to SQL, as ``target.n + source.n``."""
         return self._with("matched", Clause("update", where, dict(values)))
 
     def when_matched_delete(self, where: str | None = None) -> Self:
@@ -63,7 +63,10 @@ class MergeBuilder(Generic[Result]):
         return self._with("not_matched", Clause("insert", where))
 
     def when_not_matched_insert(self, values: Mapping[str, Value], where: str | None = None) -> Self:
-        """Insert a row with these values for each source row without a match; other columns are null."""
+        """Insert a row with these `values`, SQL by column, for each source row without a match.
+
+        Other columns are null.
+        """
         return self._with("not_matched", Clause("insert", where, dict(values)))
 
     def when_not_matched_by_source_delete(self, where: Filter = None) -> Self:
@@ -71,7 +74,7 @@ class MergeBuilder(Generic[Result]):
         return self._with("by_source", Clause("delete", where))
 
     def when_not_matched_by_source_update(self, values: Mapping[str, Value], where: Filter = None) -> Self:
-        """Update columns of the rows without a match in the source: SQL over their columns."""
+        """Update columns of rows without a match in the source: `values` maps them to SQL over these."""
         return self._with("by_source", Clause("update", where, dict(values)))
 
     def execute(self, *, memory_bytes: int = MEMORY_BYTES, progress: ProgressOption = None) -> Result:

@@ -26,19 +26,19 @@ class Tags:
         return list_tags(self._root)
 
     def get(self, name: str) -> Tag:
-        """One tag; VersionNotFoundError if it does not exist."""
+        """The tag `name`; VersionNotFoundError if it does not exist."""
         return read_tag(self._root, name)
 
     def create(self, name: str, version: int | None = None) -> Tag:
-        """Tag a version of this branch, by default this version; TagExistsError if the name is taken."""
+        """Tag a version of this branch, by default this version; TagExistsError if `name` is taken."""
         return create_tag(self._root, name, self._version(version), self._snapshot.manifest.branch)
 
     def update(self, name: str, version: int | None = None) -> Tag:
-        """Move an existing tag to another version."""
+        """Move the existing tag `name` to another version; VersionNotFoundError if either does not exist."""
         return update_tag(self._root, name, self._version(version), self._snapshot.manifest.branch)
 
     def delete(self, name: str) -> None:
-        """Delete a tag. Its version is kept until cleanup removes it."""
+        """Delete the tag `name`. Its version is kept until cleanup removes it."""
         delete_tag(self._root, name)
 
     def _version(self, version: int | None) -> int:

@@ -282,8 +282,9 @@ def register(
 ) -> DuckDBTable | None:
     """Register `dataset` as the table `name` of `connection`, but not of other connections and cursors.
 
-    `system_columns`, such as ``_rowid``, become columns of the table. Returns the registered object, None for
-    a plain dataset.
+    `system_columns`, such as ``_rowid``, become columns of the table. Scans apply the conditions that pay for
+    ``pushdown="auto"``; ``"all"`` and ``"none"`` are for measurements. Returns the registered object, None
+    for a plain dataset.
     """
     scanned = source(dataset, name, system_columns, pushdown)
     register_data(connection, name, scanned)
