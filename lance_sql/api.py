@@ -155,9 +155,9 @@ def sql(
 ) -> QueryResult:
     """Run the SQL in `text`; tables are written as ``FROM 'path/to/sales.lance'``.
 
-    `engine` is ``duckdb`` or ``datafusion``. Of several statements, separated by semicolons, the result is
-    that of the last. SqlError for text that the engine refuses, TableNotFoundError for a name without a
-    table.
+    `engine` is ``duckdb`` or ``datafusion``. If there are several statements, separated by semicolons, the
+    last one has the result. SqlError for text that the engine refuses, TableNotFoundError for a name
+    without a table.
 
     A name that is not a table can be a variable of the caller: ``FROM ds`` reads a dataset, a pandas or
     Polars data frame, an Arrow table or any other object that exports an Arrow stream. The variable is not
