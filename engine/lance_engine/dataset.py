@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from lance_engine.metrics import ScanMetrics
     from lance_engine.operations.add_columns import NewColumns
     from lance_engine.operations.branches import Branches
-    from lance_engine.operations.cleanup import CleanupReport
     from lance_engine.operations.merge import MergeBuilder
     from lance_engine.operations.tags import Tags
     from lance_engine.operations.values import Compiler, Value
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
     from lance_engine.scan.splits import ScanSplit
     from lance_engine.schema_tree import Field
     from lance_engine.search.text.query import TextQuery
+    from lance_engine.table.cleanup import CleanupReport
 
 __all__ = ["DatasetVersion", "known_extremes"]
 
@@ -566,21 +566,24 @@ class DatasetVersion(Public):
         self,
         older_than: datetime.timedelta,
         *,
+        retain_versions: int = 1,
         dry_run: bool = False,
         delete_unverified: bool = False,
         progress: ProgressOption = None,
     ) -> CleanupReport:
         """Remove versions committed longer ago than `older_than`, and the files that only they need.
 
-        `older_than` is a duration; the latest version and tagged versions are kept. With `dry_run`, nothing
-        is removed: the result reports what would be. Files that no version refers to are removed when they
-        are seven days old, or at once with `delete_unverified`; no writer may be active then.
+        `older_than` is a duration; the newest `retain_versions` versions and tagged versions are kept. With
+        `dry_run`, nothing is removed: the result reports what would be. Files that no version refers to are
+        removed when they are seven days old, or at once with `delete_unverified`; no writer may be active
+        then.
         """
-        from lance_engine.operations.cleanup import cleanup
+        from lance_engine.table.cleanup import cleanup
 
         return cleanup(
             self.snapshot,
             older_than,
+            retain_versions=retain_versions,
             dry_run=dry_run,
             delete_unverified=delete_unverified,
             progress=progress,
@@ -593,6 +596,7 @@ class DatasetVersion(Public):
         *,
         name: str | None = None,
         replace: bool = False,
+        train: bool = True,
         progress: ProgressOption = None,
         **options: Any,
     ) -> Self:
@@ -601,7 +605,8 @@ class DatasetVersion(Public):
         `kind` is btree, bitmap, zonemap or bloomfilter; label_list for lists, ngram for parts of strings;
         IVF_FLAT, IVF_PQ, IVF_SQ, IVF_HNSW_FLAT or IVF_HNSW_SQ for vectors (see `nearest`); or INVERTED for
         texts (see `search`). `name` is ``<column>_idx`` by default; IndexExistsError if it exists, unless
-        `replace` is set. Rows added later are scanned until `optimize_indices`.
+        `replace` is set. Rows added later are scanned until `optimize_indices`; without `train`, so are all
+        rows (not possible for vectors and texts).
         Options: ``page_rows`` for btree; ``rows_per_zone`` for zonemap and bloomfilter; for vector indices
         ``metric``, ``num_partitions``, ``num_sub_vectors``, ``num_bits``, ``m``, ``ef_construction``,
         ``sample_rate``, ``max_iters`` and ``trainer`` (own or faiss); for INVERTED ``with_position``, which
@@ -615,7 +620,14 @@ class DatasetVersion(Public):
 
         return self._at(
             create_index(
-                self.snapshot, column, kind, name=name, replace=replace, progress=progress, **options
+                self.snapshot,
+                column,
+                kind,
+                name=name,
+                replace=replace,
+                train=train,
+                progress=progress,
+                **options,
             )
         )
 
@@ -625,11 +637,21 @@ class DatasetVersion(Public):
 
         return self._at(drop_index(self.snapshot, name))
 
-    def optimize_indices(self, *, progress: ProgressOption = None) -> Self:
-        """Update indices to cover rows added later, reading only these rows; one commit per index."""
+    def optimize_indices(
+        self,
+        names: Sequence[str] | None = None,
+        *,
+        retrain: bool = False,
+        progress: ProgressOption = None,
+    ) -> Self:
+        """Update indices to cover rows added later, reading only these rows; one commit per index.
+
+        `names` selects indices, by default all; IndexNotFoundError if one does not exist. With `retrain`,
+        they are built again from all rows, with the same options.
+        """
         from lance_engine.operations.indices import optimize_indices
 
-        return self._at(optimize_indices(self.snapshot, progress=progress))
+        return self._at(optimize_indices(self.snapshot, names, retrain=retrain, progress=progress))
 
     def index_statistics(self, name: str) -> dict[str, Any]:
         """The coverage and structure of the index `name`, in numbers; IndexNotFoundError if unknown."""

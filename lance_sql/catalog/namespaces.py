@@ -68,7 +68,8 @@ class _Listed(NamedTuple):
 class DirectoryNamespace:
     """A directory or a prefix of a bucket: ``t.lance`` in it is ``main.t``, ``s/t.lance`` is ``s.t``.
 
-    A schema that is a symbolic link exists only if the session `may_list` the folder that it leads to.
+    The first table creates a local directory that does not exist. A schema that is a symbolic link exists
+    only if the session `may_list` the folder that it leads to.
     """
 
     def __init__(
@@ -82,11 +83,11 @@ class DirectoryNamespace:
         self._may_list = may_list
         #: by folder
         self._listed: dict[str, _Listed] = {}
-        if not is_remote(directory) and not os.path.isdir(directory):
+        if not is_remote(directory) and not _can_be_directory(directory):
             raise DatasetNotFoundError(
-                "The directory does not exist",
+                "The directory does not exist, and cannot be created here",
                 path=directory,
-                remedy="Pass an existing directory, or use the path of a dataset in SQL",
+                remedy="Pass a directory, or the name of a new one in an existing directory",
             )
         if not is_remote(directory) and os.path.isdir(os.path.join(directory, "_versions")):
             raise InvalidArgumentError(
@@ -185,6 +186,13 @@ class DirectoryNamespace:
         if before is not None and not any(entry.is_symlink() for entry in entries):
             self._listed[folder] = _Listed(before, names)
         return names
+
+
+def _can_be_directory(directory: str) -> bool:
+    """Whether a path is a directory, or a name that is free in one."""
+    if os.path.lexists(directory):
+        return os.path.isdir(directory)
+    return os.path.isdir(os.path.dirname(os.path.abspath(directory)))
 
 
 def _plain(schema: str) -> str:

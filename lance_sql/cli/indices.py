@@ -69,7 +69,9 @@ def create(
     from lance_sql.progress import bar
 
     with bar(progress) as told:
-        values = {key: int(value) if value.isdecimal() else value for key, value in options.items()}
+        values: dict[str, Any] = {
+            key: int(value) if value.isdecimal() else value for key, value in options.items()
+        }
         try:
             changed = open_dataset(path, **which).create_index(
                 column, kind, name=name, replace=replace, progress=told, **values

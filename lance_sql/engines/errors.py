@@ -13,6 +13,8 @@ from lance_sql.engines.messages import Messages
 from lance_sql.engines.table import EngineTable
 from lance_sql.errors import THE_END, SqlError, TableNotFoundError
 
+_ROWID = re.compile(r"[\"' .]rowid\b", re.IGNORECASE)
+_ROW_ID_REMEDY = "Datasets have _rowid (the id of a row, which take() accepts) and _rowaddr (its place)"
 _CREDENTIALS = re.compile(r"\bcreate\b[\w\s]*\bsecret\b", re.IGNORECASE)
 _STRING = re.compile(r"'((?:[^']|'')+)'?")
 
@@ -52,7 +54,8 @@ def translated(
     head, *pointer = said.pointer.split(said.before.sub("", text), maxsplit=1)
     message = " ".join(said.after.split(said.wrapped.sub(r"\1", head), maxsplit=1)[0].rstrip().split("\n"))
     if said.unknown_column.search(message):
-        remedy = _near_column(message, said, tables) or engine.unknown_column_remedy
+        remedy = _ROW_ID_REMEDY if _ROWID.search(message) else _near_column(message, said, tables)
+        remedy = remedy or engine.unknown_column_remedy
         return ColumnNotFoundError(message, remedy=remedy, engine=engine.name)
     name = said.missing_table(message)
     if name is not None:

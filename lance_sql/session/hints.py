@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from lance_engine.base import nearest_name
 
+from lance_sql.catalog.namespaces import is_remote
 from lance_sql.engines.errors import point
 from lance_sql.errors import SqlError, TableNotFoundError
 from lance_sql.text.tokens import as_name, as_string
@@ -54,8 +55,11 @@ def _suggest_tables(error: TableNotFoundError, catalog: Catalog) -> None:
         if found:
             error.remedy = f"Did you mean {' or '.join('.'.join(listed) for listed in found)}?"
             return
+    directory = catalog.directory
     if known:
         error.remedy = f"Available tables: {', '.join(known)}"
+    elif directory is not None and not is_remote(directory) and not os.path.isdir(directory):
+        error.remedy = f"The directory {directory} does not exist; the first CREATE TABLE creates it"
     here = os.listdir() if catalog.may_list(os.curdir) else []
     paths = [entry for entry in here if entry.endswith(".lance")]
     choices = {path.lower().removesuffix(".lance"): f"FROM {as_string(path)}" for path in paths} | {

@@ -5,7 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from lance_engine.errors import SchemaMismatchError, UnsupportedFeatureError, UnsupportedTypeError
+from lance_engine.errors import (
+    ColumnNotFoundError,
+    SchemaMismatchError,
+    UnsupportedFeatureError,
+    UnsupportedTypeError,
+)
 from lance_engine.operations import Values, alter_column, rename_dataset
 
 from lance_sql.catalog.dataset import SqlDataset
@@ -14,6 +19,7 @@ from lance_sql.errors import SqlError
 from lance_sql.statements.clauses import refuse_unsupported_clauses
 from lance_sql.statements.defaults import DEFAULT_KEY, default_of, with_default
 from lance_sql.statements.fitting import column_name
+from lance_sql.statements.nested_fields import field_path, refuse_known_field, with_field
 from lance_sql.statements.outcome import done
 from lance_sql.statements.refusals import ALTERATIONS
 from lance_sql.statements.session import Session
@@ -54,9 +60,7 @@ def alter_table(session: Session, statement: exp.Alter) -> pa.Table | None:
     elif isinstance(first, exp.AlterRename):
         return _rename(session, dataset, statement, first)
     elif isinstance(first, exp.RenameColumn):
-        old = column_name(dataset.storage_schema, first.this.name)
-        _refuse_known(dataset, first.args["to"].name, old)
-        changed = dataset.rename_column(old, first.args["to"].name)
+        changed = _rename_column(dataset, first.this.name, first.args["to"].name)
     elif isinstance(first, exp.AlterColumn):
         changed = _alter(session, dataset, first)
     else:
@@ -96,10 +100,7 @@ def _refuse_known(dataset: SqlDataset, name: str, but: str = "") -> None:
 def _rename(session: Session, dataset: SqlDataset, statement: exp.Alter, action: exp.AlterRename) -> pa.Table:
     others = statement.args.get("options") or []
     if others:  # RENAME a TO b is parsed as a new name for the table with an option
-        old, new = column_name(dataset.storage_schema, action.this.name), others[0].this.name
-        _refuse_known(dataset, new, old)
-        changed = dataset.rename_column(old, new)
-        session.catalog.renew(changed)
+        session.catalog.renew(_rename_column(dataset, action.this.name, others[0].this.name))
         return done()
     refuse_in_transaction(session, "RENAME TO")
     session.catalog.require_removable(dataset, dotted(statement.this))
@@ -115,17 +116,71 @@ def _rename(session: Session, dataset: SqlDataset, statement: exp.Alter, action:
     return done()
 
 
+def _rename_column(dataset: SqlDataset, name: str, new: str) -> SqlDataset:
+    path = field_path(dataset.storage_schema, name)
+    if "." not in path:
+        _refuse_known(dataset, new, path)
+    else:
+        refuse_known_field(dataset.storage_schema, name, new)
+    return dataset.rename_column(path, new)
+
+
+def _add_field(session: Session, dataset: SqlDataset, definition: exp.ColumnDef) -> SqlDataset:
+    """``ADD COLUMN s.x type``: the column gets a type with the field, which is NULL in each value."""
+    from sqlglot import exp
+
+    *parents, name = definition.name.split(".")
+    if definition.find(
+        exp.DefaultColumnConstraint, exp.ComputedColumnConstraint, exp.NotNullColumnConstraint
+    ):
+        raise UnsupportedFeatureError(
+            "A field that is added to a struct is NULL in all rows, and has no default",
+            column=definition.name,
+            remedy="Add it without one, then UPDATE the column",
+        )
+    schema = dataset.storage_schema
+    top, *path = parents
+    column = schema.field(column_name(schema, top))
+    try:
+        known = field_path(schema, definition.name)
+    except ColumnNotFoundError:
+        known = ""
+    if known:
+        if definition.args.get("exists"):
+            return dataset
+        raise SchemaMismatchError(
+            f"Column '{known}' already exists", column=known, remedy="Choose another name"
+        )
+    new = declared_schema(session, f"{quote(name)} {as_written(definition.args['kind'])}").field(0)
+    changed = with_field(column, path, new, definition.name)
+    return _computed(session, dataset, column.name, changed, quote(column.name))
+
+
 def _add(session: Session, dataset: SqlDataset, definitions: list[exp.ColumnDef]) -> SqlDataset:
     from sqlglot import exp
 
     fields: list[pa.Field] = []
     values: dict[str, Values] = {}
     known = {name.lower() for name in dataset.schema.names}
+    if "." in definitions[0].name:
+        if len(definitions) > 1:
+            raise UnsupportedFeatureError(
+                "These changes cannot be combined in one commit", remedy=_ONE_AT_A_TIME
+            )
+        return _add_field(session, dataset, definitions[0])
     for definition in definitions:
         if definition.args.get("exists") and definition.name.lower() in known:
             continue
         _refuse_known(dataset, definition.name)
         computed = definition.find(exp.ComputedColumnConstraint)
+        if computed is None:  # a default over columns only computes the values of the rows that exist
+            default_value = definition.find(exp.DefaultColumnConstraint)
+            if (
+                default_value is not None
+                and default_value.find(exp.Column)
+                and not default_value.find(exp.Query)
+            ):
+                computed = default_value
         kind = definition.args.get("kind")
         if computed is None:
             declaration = as_written(definition)
@@ -170,15 +225,12 @@ def _drop(dataset: SqlDataset, actions: list[exp.Drop]) -> SqlDataset:
                 f"Unsupported ALTER TABLE: {as_written(action)}", remedy=ALTERATIONS
             )
         for column in action.args["tables"]:
-            name = column.name
-            if column.table:  # a field of a struct
-                name = f"{column_name(dataset.storage_schema, column.table)}.{name}"
-            elif action.args.get("exists"):
-                if name.lower() not in {known.lower() for known in dataset.schema.names}:
+            try:
+                name = field_path(dataset.storage_schema, column.name)
+            except ColumnNotFoundError:
+                if action.args.get("exists"):
                     continue
-                name = column_name(dataset.storage_schema, name)
-            else:
-                name = column_name(dataset.storage_schema, name)
+                raise
             names.append(name)
     return dataset.drop_columns(names) if names else dataset
 
@@ -205,6 +257,11 @@ def _with_type(session: Session, dataset: SqlDataset, name: str, action: exp.Alt
             + quote(name),
         )
     value = quote(name) if using is None else as_written(using)
+    return _computed(session, dataset, name, field, value)
+
+
+def _computed(session: Session, dataset: SqlDataset, name: str, field: pa.Field, value: str) -> SqlDataset:
+    """The column `name` with the type of `field`, and the values of an expression that DuckDB computes."""
     needed, compute = _values(session, dataset, stored_value(value, field))
     return type(dataset)(
         alter_column(
@@ -217,7 +274,13 @@ def _with_type(session: Session, dataset: SqlDataset, name: str, action: exp.Alt
 
 
 def _alter(session: Session, dataset: SqlDataset, action: exp.AlterColumn) -> SqlDataset:
-    name = column_name(dataset.storage_schema, action.this.name)
+    name = field_path(dataset.storage_schema, action.this.name)
+    if "." in name:
+        raise UnsupportedFeatureError(
+            "ALTER COLUMN changes whole columns, not fields of them",
+            column=name,
+            remedy=f"Write ALTER COLUMN {name.partition('.')[0]} TYPE ... for the whole column",
+        )
     options: dict[str, Any] = action.args
     if options.get("dtype"):
         return _with_type(session, dataset, name, action)

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from lance_sql.engines.base import Parameters
 from lance_sql.statements import namespaces, transactions
+from lance_sql.statements.actions import run_actions
 from lance_sql.statements.dispatch import change
 from lance_sql.statements.outcome import done
 from lance_sql.statements.refusals import refuse_by_words, refuse_select_into
@@ -35,9 +36,10 @@ def answer(session: Session, statement: Statement, params: Parameters) -> pa.Tab
     return statement if found is None else found
 
 
-def _select(session: Session, statement: Statement, params: Parameters) -> None:
+def _select(session: Session, statement: Statement, params: Parameters) -> _Found:
     if not session.capabilities.computes_statements:
         refuse_select_into(statement.tokens)
+    return run_actions(session, statement)
 
 
 def _transaction(session: Session, statement: Statement, params: Parameters) -> _Found:
@@ -99,31 +101,57 @@ def _create_or_drop(session: Session, statement: Statement, params: Parameters) 
 
 
 def _optimize(session: Session, statement: Statement, params: Parameters) -> _Found:
-    from lance_sql.statements import upkeep
+    from lance_sql.statements import maintenance
 
-    return upkeep.optimize(session, statement.tokens)
+    return maintenance.optimize(session, statement.tokens)
+
+
+def _reindex(session: Session, statement: Statement, params: Parameters) -> _Found:
+    from lance_sql.statements import maintenance
+
+    return maintenance.reindex(session, statement.tokens)
 
 
 def _vacuum(session: Session, statement: Statement, params: Parameters) -> _Found:
-    from lance_sql.statements import upkeep
+    from lance_sql.statements import maintenance, upkeep
 
-    return upkeep.vacuum(session, statement.tokens) if len(statement.tokens) > 1 else None
+    tokens = statement.tokens
+    if len(tokens) > 2 and tokens[1].upper == "LANCE" and tokens[2].upper not in ("RETAIN", "DRY"):
+        return maintenance.vacuum(session, tokens)
+    return upkeep.vacuum(session, tokens) if len(tokens) > 1 else None
+
+
+def _alter(session: Session, statement: Statement, params: Parameters) -> _Found:
+    from lance_sql.statements import maintenance
+
+    words = [token.upper for token in statement.tokens[:2]]
+    if words == ["ALTER", "INDEX"]:
+        return maintenance.alter_index(session, statement.tokens)
+    found = maintenance.alter_table(session, statement.tokens)
+    return change(session, statement, params) if found is None else found
 
 
 def _call(session: Session, statement: Statement, params: Parameters) -> _Found:
     from lance_sql.statements import upkeep
 
-    return upkeep.call(session, statement.tokens, statement.original)
+    found = run_actions(session, statement)
+    return upkeep.call(session, statement.tokens, statement.original) if found is None else found
+
+
+def _load(session: Session, statement: Statement, params: Parameters) -> _Found:
+    """``INSTALL lance`` and ``LOAD lance``: there is nothing to do."""
+    words = [token.value.upper() for token in statement.tokens if token.upper != "FORCE"]
+    return done() if words[1:2] == ["LANCE"] and words[2:] in ([], ["FROM", "COMMUNITY"]) else None
 
 
 def _show(session: Session, statement: Statement, params: Parameters) -> _Found:
-    from lance_sql.statements import upkeep
+    from lance_sql.statements import maintenance, upkeep
 
     tokens = statement.tokens
     if shown(tokens) is not None:
         return upkeep.show_tables(session, tokens)
     if tokens[0].upper == "SHOW":
-        for show in (namespaces.show, upkeep.show):
+        for show in (namespaces.show, maintenance.show, upkeep.show):
             answered = show(session, tokens)
             if answered is not None:
                 return answered
@@ -158,6 +186,7 @@ def _checked(handler: _Handler) -> _Handler:
 #: whose handler returns None.
 _HANDLERS: Final[dict[str, _Handler]] = {
     "SELECT": _select,
+    "FROM": _select,
     "WITH": _with,
     **dict.fromkeys(("ABORT", "BEGIN", "COMMIT", "END", "ROLLBACK", "START"), _transaction),
     "PREPARE": _prepare,
@@ -169,6 +198,8 @@ _HANDLERS: Final[dict[str, _Handler]] = {
     "DETACH": _detach,
     "USE": _use,
     "OPTIMIZE": _optimize,
+    "REINDEX": _reindex,
+    **dict.fromkeys(("FORCE", "INSTALL", "LOAD"), _load),
     "CALL": _call,
     **dict.fromkeys(("DESC", "DESCRIBE", "PRAGMA", "SHOW"), _show),
     "SUMMARIZE": _summarize,
@@ -176,6 +207,7 @@ _HANDLERS: Final[dict[str, _Handler]] = {
     "EXPLAIN": _checked(_explain),
     "VACUUM": _checked(_vacuum),
     **dict.fromkeys(("CREATE", "DROP"), _checked(_create_or_drop)),
-    **dict.fromkeys(("ALTER", "COMMENT", "MERGE"), _checked(change)),
+    "ALTER": _checked(_alter),
+    **dict.fromkeys(("COMMENT", "MERGE"), _checked(change)),
     **dict.fromkeys(("ANALYZE", "EXPORT", "IMPORT"), _checked(_refuse)),
 }

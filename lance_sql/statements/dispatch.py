@@ -9,6 +9,7 @@ import pyarrow as pa
 from lance_engine.base import load
 
 from lance_sql.engines.base import Parameters
+from lance_sql.statements.nested_fields import quoted_paths
 from lance_sql.statements.refusals import (
     refuse_dropping_as_view,
     refuse_taken_name,
@@ -141,7 +142,7 @@ def _numbered(statement: Statement) -> str:
     and joins that it takes for something else are written in another way.
     """
     text = statement.original
-    edits = [*parameter_edits(statement.tokens), *literal_edits(statement.tokens)]
+    edits = [*parameter_edits(statement.tokens), *literal_edits(statement.tokens), *quoted_paths(statement)]
     if any(token.upper == "MERGE" for token in statement.tokens):
         edits += [(place, end, "") for place, end in _by(statement, "NAME")]
         edits += source_edits(statement.tokens)

@@ -1,4 +1,4 @@
-"""Statements that are parsed here: OPTIMIZE, VACUUM, SHOW and CALL."""
+"""Statements that are parsed here: VACUUM, SHOW and CALL."""
 
 from __future__ import annotations
 
@@ -29,28 +29,10 @@ _RETAINED = datetime.timedelta(days=7)
 _UNITS = ("SECOND", "MINUTE", "HOUR", "DAY", "WEEK")
 
 
-def optimize(session: Session, tokens: Sequence[Token]) -> pa.Table:
-    """``OPTIMIZE [TABLE] t``: merge small fragments, remove deleted rows, update indices."""
-    name, rest = _table(tokens[1:])
-    _finished(rest, "OPTIMIZE t")
-    dataset = _find(session, name)
-    if dataset is None:
-        raise TableNotFoundError(name.value)
-    refuse_in_transaction(session, "OPTIMIZE")
-    before = len(dataset.snapshot.fragments)
-    # Fragments covered by an index are not merged with others; and some index kinds cannot follow moved rows.
-    changed = dataset.optimize_indices().compact().optimize_indices()
-    session.catalog.renew(changed)
-    after = len(changed.snapshot.fragments)
-    return pa.Table.from_pylist(
-        [{"fragments_before": before, "fragments_after": after, "version": changed.version}]
-    )
-
-
 def vacuum(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
     """``VACUUM t [RETAIN n HOURS] [DRY RUN]``: remove old versions and the files that only they use."""
-    name, rest = _table(tokens[1:])
-    dataset = _find(session, name)
+    name, rest = named_at(tokens[1:])
+    dataset = find_at(session, name)
     if dataset is None:
         return None
     refuse_in_transaction(session, "VACUUM")
@@ -64,7 +46,7 @@ def vacuum(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
         rest, words = rest[3:], words[3:]
     if words[:2] == ["DRY", "RUN"]:
         dry_run, rest = True, rest[2:]
-    _finished(rest, "VACUUM t RETAIN 7 DAYS DRY RUN")
+    refuse_more(rest, "VACUUM t RETAIN 7 DAYS DRY RUN")
     report = asdict(dataset.cleanup(retained, dry_run=dry_run))
     report["versions"] = list(report["versions"])
     report["damaged_references"] = list(report["damaged_references"])
@@ -103,14 +85,14 @@ def show_tables(session: Session, tokens: Sequence[Token]) -> pa.Table:
 
 
 def show(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
-    """``SHOW VERSIONS | FRAGMENTS | INDEXES | ... FROM t``; INDEXES is `index_health`."""
+    """``SHOW VERSIONS | FRAGMENTS | INDEXES | ... FROM t``."""
     what = tokens[1].upper if len(tokens) > 1 else ""
-    part = {"INDEXES": "index_health"}.get(what, what.lower())
+    part = what.lower()
     if part not in METADATA_TABLES or len(tokens) < 3:
         return None
     rest = tokens[3:] if tokens[2].upper in ("FROM", "IN", "OF", "ON") else tokens[2:]
-    name, rest = _table(rest)
-    _finished(rest, f"SHOW {what} FROM t")
+    name, rest = named_at(rest)
+    refuse_more(rest, f"SHOW {what} FROM t")
     reference = Reference(name.value, name.value, certain=True, quoted=name.kind != "word")
     dataset = session.catalog.open(reference)
     if dataset is None:
@@ -206,7 +188,7 @@ def _usage(name: str) -> str:
     return f"Write CALL {name}({', '.join(['table', *_PROCEDURES[name][0]])})"
 
 
-def _table(tokens: Sequence[Token]) -> tuple[Token, Sequence[Token]]:
+def named_at(tokens: Sequence[Token]) -> tuple[Token, Sequence[Token]]:
     """The name of a table, and the tokens after it."""
     if tokens and tokens[0].upper == "TABLE":
         tokens = tokens[1:]
@@ -221,10 +203,10 @@ def _table(tokens: Sequence[Token]) -> tuple[Token, Sequence[Token]]:
     return Token("word", name, tokens[0].start), tokens[length:]
 
 
-def _finished(tokens: Sequence[Token], usage: str) -> None:
+def refuse_more(tokens: Sequence[Token], usage: str) -> None:
     if tokens:
         raise SqlError(f"Unexpected {tokens[0].text!r}", remedy=f"Write {usage}")
 
 
-def _find(session: Session, name: Token) -> SqlDataset | None:
+def find_at(session: Session, name: Token) -> SqlDataset | None:
     return find_named(session.catalog, name.value, quoted=name.kind != "word")

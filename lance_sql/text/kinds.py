@@ -69,6 +69,7 @@ KINDS: Final = {
     "PRAGMA": Does.OTHER,
     "PREPARE": Does.OTHER,
     "REPLACE": Does.OTHER,
+    "REINDEX": Does.OTHER,
     "RESET": Does.SESSION,
     "RESTORE": Does.OTHER,
     "REVOKE": Does.OTHER,

@@ -15,5 +15,6 @@ def _inspections() -> tuple[str, ...]:
 
 
 TAGS = "tags"
+INDEXES = "indexes"
 
-METADATA_TABLES = (*_inspections(), *((TAGS,) if not hasattr(Inspector, TAGS) else ()))
+METADATA_TABLES = (*_inspections(), TAGS, INDEXES)

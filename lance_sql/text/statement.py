@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -19,46 +18,19 @@ from lance_engine.base import nearest_name
 from lance_engine.errors import UnsupportedFeatureError
 from lance_engine.scan import SYSTEM_FIELDS
 
+from lance_sql.text.calls import Found, dotted_name, table_call, time_travel
+from lance_sql.text.edit import Edit
 from lance_sql.text.from_first import without_select
 from lance_sql.text.kinds import NAMED_TABLE, Does, kind_of
 from lance_sql.text.metadata_tables import METADATA_TABLES
-from lance_sql.text.reference import NEWEST, Reference, VersionChoice, moment, reference_name
-from lance_sql.text.tokens import (
-    Token,
-    arguments,
-    closing,
-    quote,
-    table_positions,
-    tokenize,
-)
+from lance_sql.text.reference import NEWEST, Reference, reference_name
+from lance_sql.text.tokens import Token, quote, table_positions, tokenize
 
 #: Keywords that can follow a table and are not an alias.
 _AFTER_TABLE = re.compile(
     "ANTI|ASOF|CROSS|EXCEPT|FETCH|FULL|GROUP|HAVING|INNER|INTERSECT|JOIN|LATERAL|LEFT|LIMIT|NATURAL|OFFSET|ON|"
     "ORDER|POSITIONAL|QUALIFY|RIGHT|SELECT|SEMI|TABLESAMPLE|UNION|USING|WHERE|WINDOW"
 )
-
-_TRAVEL_REMEDY = "Write AT (VERSION => 3), AT (TAG => 'prod') or AT (TIMESTAMP => '2026-01-31 18:00:00')"
-
-#: Arguments of ``lance_scan`` and ``AT``, and the version that they select.
-_CHOICES = {
-    "VERSION": "version", "TAG": "tag", "TIMESTAMP": "as_of", "AS_OF": "as_of", "BRANCH": "branch"
-}  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Edit:
-    """A replacement in the text.
-
-    With a `name`, it is only made if that name refers to a dataset; a replacement for a `dialect` is only
-    made for engines that require numbered parameters and a SELECT in each query.
-    """
-
-    start: int
-    end: int
-    replacement: str
-    name: str | None = None
-    dialect: bool = False
 
 
 class Statement:
@@ -138,11 +110,11 @@ def _read(text: str, tokens: list[Token]) -> _Names:
             parameters += 1
             edits.append(Edit(token.start, token.end, f"${parameters}", dialect=True))
         elif token.kind in ("string", "quoted", "word"):
-            found = _call(text, tokens, position) or _table(text, tokens, position, position in tables)
+            found = table_call(text, tokens, position) or _table(text, tokens, position, position in tables)
         if found is not None:
             reference, consumed, edit = found
             if edit is not None and edit.replacement.startswith(f"{quote(reference.name)} AS "):
-                dotted[reference.name] = _dotted(tokens, position)
+                dotted[reference.name] = dotted_name(tokens, position)
             known = references.get(reference.name)
             if known is None or not known.certain:
                 references[reference.name] = reference
@@ -181,13 +153,10 @@ def _qualifiers(
                     yield Edit(written[0].start, written[-2].end, quote(parts[-1]), name)
 
 
-_Found = tuple[Reference, int, Edit | None]
-
-
-def _table(text: str, tokens: list[Token], position: int, certain: bool) -> _Found:
+def _table(text: str, tokens: list[Token], position: int, certain: bool) -> Found:
     """The reference that starts at `position`, its number of tokens, and the replacement it needs."""
     token = tokens[position]
-    names = _dotted(tokens, position) if certain else [token.value]
+    names = dotted_name(tokens, position) if certain else [token.value]
     location = ".".join(names)
     length = 2 * len(names) - 1
     part = None
@@ -200,7 +169,7 @@ def _table(text: str, tokens: list[Token], position: int, certain: bool) -> _Fou
         if part is not None:
             length += 2
     choice = NEWEST
-    travel = _time_travel(text, tokens, position + length)
+    travel = time_travel(text, tokens, position + length)
     if travel is not None:
         choice, clause = travel
         length += clause
@@ -219,21 +188,6 @@ def _table(text: str, tokens: list[Token], position: int, certain: bool) -> _Fou
     only_if = None if choice or reference.quoted else name
     edit = Edit(token.start, tokens[position + length - 1].end, quote(name) + alias, only_if)
     return reference, length, edit
-
-
-def _dotted(tokens: list[Token], position: int) -> list[str]:
-    """The parts of ``ns.t`` or ``ns.s.t`` at a table position; a single one without dots."""
-    names = [tokens[position].value]
-    if tokens[position].kind == "string":
-        return names
-    end = position
-    while (
-        end + 2 < len(tokens) and tokens[end + 1].text == "." and tokens[end + 2].kind in ("word", "quoted")
-    ):
-        end += 2
-        names.append(tokens[end].value)
-    is_call = end + 1 < len(tokens) and tokens[end + 1].text == "("
-    return names[:1] if is_call else names
 
 
 def _metadata_name(tokens: list[Token], position: int, certain: bool) -> str | None:
@@ -256,71 +210,3 @@ def _metadata_name(tokens: list[Token], position: int, certain: bool) -> str | N
 def is_alias(token: Token) -> bool:
     """Whether a token after a table is an alias."""
     return token.kind == "quoted" or (token.kind == "word" and not _AFTER_TABLE.fullmatch(token.upper))
-
-
-def _time_travel(text: str, tokens: list[Token], position: int) -> tuple[VersionChoice, int] | None:
-    """``AT (VERSION => n)`` at `position`: the version and the number of tokens."""
-    if [token.upper for token in tokens[position : position + 2]] != ["AT", "("]:
-        return None
-    end = closing(tokens, position + 1)
-    if end is None or position + 3 >= len(tokens) or tokens[position + 3].text not in ("=>", ":="):
-        return None
-    choices = [_choice(text, argument) for argument in arguments(tokens[position + 2 : end])]
-    return _merged(choices), end - position + 1
-
-
-def _call(text: str, tokens: list[Token], position: int) -> _Found | None:
-    """``lance_scan('path', version => n)``, ``lance_metadata('path', 'versions')``, ``lance_indexes(t)``."""
-    function = tokens[position].text.lower() if tokens[position].kind == "word" else ""
-    if function not in ("lance_scan", "lance_metadata", "lance_indexes"):
-        return None
-    end = closing(tokens, position + 1) if position + 1 < len(tokens) else None
-    if end is None or tokens[position + 1].text != "(":
-        return None
-    path, *others = arguments(tokens[position + 2 : end])
-    names = ("string", "quoted", "word") if function == "lance_indexes" else ("string",)
-    is_dotted = function == "lance_indexes" and len(path) > 1 and len(_dotted(path, 0)) * 2 - 1 == len(path)
-    if not path or path[0].kind not in names or not (len(path) == 1 or is_dotted):
-        raise UnsupportedFeatureError(
-            f"{function} needs a constant path", remedy=f"Write {function}('x.lance')"
-        )
-    part = "index_health" if function == "lance_indexes" else None
-    if function == "lance_metadata":
-        part = others.pop(0)[0].value.lower() if others and others[0] else None
-        if part not in METADATA_TABLES:
-            raise UnsupportedFeatureError(
-                f"Unknown metadata table {part!r}", remedy=f"Choose from {', '.join(METADATA_TABLES)}"
-            )
-    choice = _merged([_choice(text, argument) for argument in others])
-    location = ".".join(_dotted(path, 0)) if is_dotted else path[0].value
-    name = reference_name(location, choice, part)
-    is_quoted = path[0].kind != "word" and not is_dotted
-    reference = Reference(name, location, choice, part, certain=True, quoted=is_quoted)
-    return reference, end - position + 1, Edit(tokens[position].start, tokens[end].end, quote(name))
-
-
-def _choice(text: str, argument: list[Token]) -> VersionChoice:
-    """``version => 3`` and similar; a positional number is a version."""
-    if len(argument) == 1 and argument[0].kind == "number" and argument[0].text.isdecimal():
-        return VersionChoice(version=int(argument[0].text))
-    keyword = _CHOICES.get(argument[0].upper) if len(argument) > 2 else None
-    if keyword is not None and argument[1].text in ("=>", ":="):
-        value = argument[2]
-        if keyword == "as_of":
-            return VersionChoice(as_of=moment(text[value.start : argument[-1].end]))
-        if keyword == "version" and len(argument) == 3 and value.text.isdecimal():
-            return VersionChoice(version=int(value.text))
-        if keyword in ("tag", "branch") and len(argument) == 3 and value.kind in ("string", "quoted", "word"):
-            return VersionChoice(tag=value.value) if keyword == "tag" else VersionChoice(branch=value.value)
-    said = text[argument[0].start : argument[-1].end] if argument else ""
-    raise UnsupportedFeatureError(f"{said!r} is not a version", remedy=_TRAVEL_REMEDY)
-
-
-def _merged(choices: list[VersionChoice]) -> VersionChoice:
-    """A branch can be combined with one of the others."""
-    arguments: dict[str, Any] = {}
-    for choice in choices:
-        arguments |= choice.arguments()
-    if sum(name != "branch" for name in arguments) > 1 or len(arguments) < len(choices):
-        raise UnsupportedFeatureError("More than one version was given", remedy=_TRAVEL_REMEDY)
-    return VersionChoice(**arguments)

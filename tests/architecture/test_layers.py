@@ -54,9 +54,9 @@ FLOORS = {
         operations
         search
         write  scan
-        progress
         index
         table
+        progress
         distinct
         file
         fetch

@@ -568,4 +568,4 @@ def test_a_directory_of_datasets_is_listed(run, tmp_path):
 
 def test_the_shell_takes_a_directory(run, tmp_path):
     assert "either as an argument or with -d" in run("shell", ".", "-d", ".").output
-    assert "The directory does not exist" in run("shell", "nothing/").output
+    assert "cannot be created here" in run("shell", "nothing/at/all").output

@@ -1,4 +1,4 @@
-"""``lance_indexes`` and ``SHOW INDEXES``: what the indices of a dataset cover."""
+"""``index_health``: what the indices of a dataset cover."""
 
 from __future__ import annotations
 
@@ -18,9 +18,7 @@ def test_rows_that_an_index_does_not_cover(tmp_path: Path, engine: str) -> None:
     dataset = lance_sql.write(table, tmp_path / "t.lance")
     dataset = dataset.create_index("v", "IVF_FLAT", num_partitions=1).create_index("id", "BTREE")
     session = lance_sql.connect(tmp_path, engine=engine)
-    health = (
-        "SELECT name, kind, segments, stale_segments, rows, unindexed_rows, advice FROM lance_indexes({})"
-    )
+    health = "SELECT name, kind, segments, stale_segments, rows, unindexed_rows, advice FROM {}.index_health"
     fresh = [("id_idx", "BTree", 1, 0, 300, 0, None), ("v_idx", "IVF_FLAT", 1, 0, 300, 0, None)]
     assert session.sql(health.format("t") + " ORDER BY name").fetchall() == fresh
     lance_sql.write(table.slice(0, 20), tmp_path / "t.lance", "append").delete("id = 299")
@@ -29,7 +27,7 @@ def test_rows_that_an_index_does_not_cover(tmp_path: Path, engine: str) -> None:
         ("v_idx", "IVF_FLAT", 1, 0, 299, 20, "optimize_indices"),
     ]
     assert session.sql(health.format(f"'{tmp_path}/t.lance'") + " ORDER BY name").fetchall() == stale
-    shown = session.sql("SHOW INDEXES FROM t").arrow()
+    shown = session.sql("SHOW INDEX_HEALTH FROM t").arrow()
     assert sorted(shown["name"].to_pylist()) == ["id_idx", "v_idx"]
     assert shown["unindexed_rows"].to_pylist() == [20, 20]
     lance_sql.open(tmp_path / "t.lance").optimize_indices()

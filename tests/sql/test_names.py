@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -187,7 +188,7 @@ def test_missing_dataset(connection, tmp_path):
 
 def test_missing_directory(tmp_path):
     with pytest.raises(DatasetNotFoundError, match="directory"):
-        lance_sql.connect(tmp_path / "nowhere")
+        lance_sql.connect(tmp_path / "nowhere" / "below")
 
 
 def test_missing_version(connection):
@@ -246,3 +247,12 @@ def test_a_view_of_duckdb_shows_the_newest_version(tmp_path):
         assert sorted(connection.sql("SELECT * FROM v").fetchall()) == [(2,), (6,)]
         connection.sql("INSERT INTO t VALUES (9)")
         assert sorted(connection.sql("SELECT * FROM v").fetchall()) == [(2,), (6,), (10,)]
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
+def test_rowid_names_the_columns_of_datasets(tmp_path: Path, engine: str) -> None:
+    lance_sql.write(pa.table({"id": [1]}), tmp_path / "t.lance")
+    session = lance_sql.connect(tmp_path, engine=engine)
+    for text in ("SELECT rowid FROM t", "SELECT t.rowid FROM t WHERE t.RowId = 0"):
+        with pytest.raises(ColumnNotFoundError, match="Datasets have _rowid"):
+            session.sql(text).fetchall()

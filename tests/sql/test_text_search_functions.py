@@ -82,7 +82,7 @@ def test_an_index_on_words_made_in_sql(session: lance_sql.Connection, path: str,
     session.sql(f"CREATE INDEX words ON {copied} USING INVERTED (text) WITH (stem = false)")
     expected = lance_sql.open(tmp_path / "t.lance").search("quick stone", "text", 5, columns=["id"])
     assert session.sql(text).fetchall() == [(row,) for row in expected["id"].to_pylist()]
-    health = session.sql(f"SELECT name, rows, unindexed_rows, advice FROM lance_indexes({copied})")
+    health = session.sql(f"SELECT name, rows, unindexed_rows, advice FROM {copied}.index_health")
     assert health.fetchall() == [("words", 60, 0, None)]
 
 

@@ -86,6 +86,30 @@ class Inspector:
 
         return index_health(self._snapshot)
 
+    def config(self) -> pa.Table:
+        """One row per key of the table's configuration."""
+        from lance_engine.inspection.metadata import entries
+
+        return entries(self._snapshot.manifest.config)
+
+    def table_metadata(self) -> pa.Table:
+        """One row per key of the table's metadata."""
+        from lance_engine.inspection.metadata import entries
+
+        return entries(self._snapshot.manifest.table_metadata)
+
+    def schema_metadata(self) -> pa.Table:
+        """One row per key of the metadata of the Arrow schema."""
+        from lance_engine.inspection.metadata import entries
+
+        return entries(self._snapshot.schema.metadata)
+
+    def column_metadata(self) -> pa.Table:
+        """One row per column and key of its metadata."""
+        from lance_engine.inspection.metadata import column_metadata
+
+        return column_metadata(self._snapshot)
+
     def verify(self, *, values: bool = False) -> pa.Table:
         """One row per problem of this version, none if it is sound; `values` also decodes every value."""
         from lance_engine.inspection.verify import verify

@@ -69,6 +69,7 @@ def alter_column(
             _require_no_nulls(snapshot, column, reporter)
         changed = field if nullable is None else dataclasses.replace(field, nullable=nullable)
         if name is not None:
+            _require_free(snapshot.schema, column, field, name)
             changed = dataclasses.replace(changed, name=name)
         if type is None or (values is None and field.arrow_type.equals(type.type) and not field.is_json):
             schema = _mapped(snapshot.schema, lambda found: changed if found.id == field.id else found)
@@ -141,6 +142,17 @@ def _require_no_nulls(snapshot: Snapshot, column: str, reporter: Reporter) -> No
             f"Cannot make the column non-nullable: {nulls} rows are null",
             column=column,
             remedy="Update or delete those rows first",
+        )
+
+
+def _require_free(schema: Schema, column: str, field: Field, name: str) -> None:
+    """SchemaMismatchError if another field of the same struct has the name."""
+    *_, parent, _ = (None, *schema.path(column, column.split(".")))
+    if parent is not None and any(child.name == name and child.id != field.id for child in parent.children):
+        raise SchemaMismatchError(
+            f"The struct of '{column}' already has a field '{name}'",
+            column=column,
+            remedy="Choose another name",
         )
 
 

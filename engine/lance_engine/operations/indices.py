@@ -53,15 +53,21 @@ def create_index(
     *,
     name: str | None = None,
     replace: bool = False,
+    train: bool = True,
     progress: ProgressOption = None,
     **options: Any,
 ) -> Snapshot:
     """Build an index on a column, or on a field of a struct, such as ``a.b``, over all rows of this version.
 
     `kind` is one of `INDEX_KINDS`. `name` is ``<column>_idx`` by default; an existing index of this name is
-    an error unless `replace` is set. UnsupportedTypeError if the index does not support the type.
+    an error unless `replace` is set. Without `train`, it covers no rows until `optimize_indices`.
+    UnsupportedTypeError if the index does not support the type.
     """
     index_name = name or f"{column}_idx"
+    if not train and kind.lower() not in KINDS:
+        raise UnsupportedFeatureError(
+            f"An index of the type {kind} must be trained when it is created", remedy="Leave out train=False"
+        )
 
     def once(snapshot: Snapshot) -> Snapshot:
         if kind.upper() in VECTOR_KINDS:
@@ -73,7 +79,8 @@ def create_index(
             return create_inverted_index(snapshot, column, index_name, options, replaced, Reporter(progress))
         target = index_target(snapshot, column, kind, index_name, **options)
         existing = replaced_segments(snapshot, index_name, replace)
-        return _build_and_commit(snapshot, target, list(snapshot.fragments), (), existing, Reporter(progress))
+        covered = list(snapshot.fragments) if train else []
+        return _build_and_commit(snapshot, target, covered, (), existing, Reporter(progress))
 
     return redo_on_conflict(snapshot, once)
 
@@ -123,50 +130,58 @@ def drop_index(snapshot: Snapshot, name: str) -> Snapshot:
     return redo_on_conflict(snapshot, once)
 
 
-def optimize_indices(snapshot: Snapshot, *, progress: ProgressOption = None) -> Snapshot:
-    """Extend indices to later fragments, each index in its own commit.
+def optimize_indices(
+    snapshot: Snapshot,
+    names: Sequence[str] | None = None,
+    *,
+    retrain: bool = False,
+    progress: ProgressOption = None,
+) -> Snapshot:
+    """Extend indices to later fragments, each index in its own commit; with `retrain`, build them again.
 
-    Indices of kinds that cannot be built are not changed. Returns `snapshot` itself if all is covered.
+    `names` selects indices; IndexNotFoundError if one does not exist. Indices of kinds that cannot be built
+    are not changed. Returns `snapshot` itself if all is covered.
     """
+    known = {segment.name for segment in all_segments(snapshot)}
+    for name in names or ():
+        if name not in known:
+            raise index_not_found(snapshot, name)
     reporter = Reporter(progress)
-    for name in [index.name for index in known_indices(snapshot)]:
+    for name in [index.name for index in known_indices(snapshot) if names is None or index.name in names]:
 
         def once(snapshot: Snapshot, name: str = name) -> Snapshot:
-            return _optimize(snapshot, name, reporter)
+            return _optimize(snapshot, name, reporter, retrain=retrain)
 
         snapshot = redo_on_conflict(snapshot, once)
     for searched in SEARCHED:
         for index in searched.kind.indices(snapshot):
-            extend = partial(searched.optimize, name=index.name, reporter=reporter)
-            snapshot = redo_on_conflict(snapshot, extend)
+            if names is None or index.name in names:
+                change = searched.rebuild if retrain else searched.optimize
+                snapshot = redo_on_conflict(snapshot, partial(change, name=index.name, reporter=reporter))
     return snapshot
 
 
-def _optimize(snapshot: Snapshot, name: str, reporter: Reporter) -> Snapshot:
+def _optimize(snapshot: Snapshot, name: str, reporter: Reporter, *, retrain: bool) -> Snapshot:
     index = find_index(snapshot, name)
     if index is None:
         return snapshot
-    if isinstance(index.kind, RowFinderKind) and not all(
+    all_ = _all_of(snapshot, index)
+    is_from_old_release = isinstance(index.kind, RowFinderKind) and not all(
         is_readable(held.segment, index.kind, snapshot) for held in index.segments
-    ):
-        # From an old release: built again.
-        whole = Target(
-            name,
-            index.kind,
-            _all_of(snapshot, index)[0].fields[0],
-            index.parts,
-            index.column_type,
-            dict(index.kind.options),
-        )
-        removed = _all_of(snapshot, index)
-        return _build_and_commit(snapshot, whole, snapshot.fragments, (), removed, reporter)
+    )
+    kind: Any = index.kind
+    options = dict(kind.options)
+    if index.segments and not is_from_old_release:
+        options |= kind.built_with(index.segments[0].open(kind))
+    target = Target(name, index.kind, all_[0].fields[0], index.parts, index.column_type, options)
+    if is_from_old_release or retrain:
+        return _build_and_commit(snapshot, target, snapshot.fragments, (), all_, reporter)
     covered = index.covered
     missing = [fragment for fragment in snapshot.fragments if fragment.id not in covered]
     if not missing and len(index.segments) <= _MAX_SEGMENTS:
         return snapshot
     rows = sum(snapshot.live_rows(fragment) for fragment in missing)
     is_small = rows < _DELTA_SHARE * snapshot.num_rows
-    all_ = _all_of(snapshot, index)
     apart = (
         missing
         and index.segments
@@ -176,11 +191,6 @@ def _optimize(snapshot: Snapshot, name: str, reporter: Reporter) -> Snapshot:
         and _takes_deltas(snapshot, index.kind, index)
     )
     carried: Sequence[CoveringSegment] = () if apart else index.segments
-    kind: Any = index.kind
-    options = dict(kind.options)
-    if index.segments:
-        options |= kind.built_with(index.segments[0].open(kind))
-    target = Target(name, index.kind, all_[0].fields[0], index.parts, index.column_type, options)
     removed = () if apart else all_
     return _build_and_commit(snapshot, target, missing, carried, removed, reporter)
 

@@ -33,6 +33,9 @@ class SegmentWriter(Protocol[Carried]):
     def takes_rows(self) -> bool:
         """Whether rows of the column can be added."""
 
+    def retrained(self) -> SegmentWriter[Carried]:
+        """A writer with the same options, for all rows of the column."""
+
     def carried(self, opened: Carried, fragments: BitMap) -> BitMap:
         """The fragments for which entries of a segment can be copied unchanged."""
 
@@ -80,6 +83,15 @@ class SearchedIndices(Generic[Segment]):
             segment, paths = writer.build(missing)
             return commit_change(snapshot, CreateIndex((segment,), ()), paths)
         return self._merge(snapshot, index, writer, missing)
+
+    def rebuild(self, snapshot: Snapshot, name: str, reporter: Reporter) -> Snapshot:
+        """Build an index again from all rows; returns `snapshot` itself if its kind is read-only."""
+        index = self.kind.named(snapshot, name)
+        writer = None if index is None else self._writer_for(snapshot, index.segments[0], reporter)
+        if writer is None or not writer.takes_rows:
+            return snapshot
+        segment, paths = writer.retrained().build(list(snapshot.fragments))
+        return commit_change(snapshot, CreateIndex((segment,), self._segments(snapshot, name)), paths)
 
     def _merge(
         self,

@@ -76,6 +76,9 @@ class _TextWriter:
         self._snapshot, self._name, self._place, self._reporter = snapshot, name, place, reporter
         self._options = TextOptions(layout.analysis, layout.with_position)
 
+    def retrained(self) -> _TextWriter:
+        return self
+
     def carried(self, opened: TextSegment, fragments: BitMap) -> BitMap:
         """The segments whose posting lists can be used for a new segment."""
         options = self._options

@@ -14,7 +14,7 @@ from lance_engine.index.searched import Covering
 from lance_engine.index.vector.encoder import Encoder
 from lance_engine.index.vector.kind import VECTORS
 from lance_engine.index.vector.metadata import described_index
-from lance_engine.index.vector.options import KINDS, vector_options
+from lance_engine.index.vector.options import KINDS, for_rows, vector_options
 from lance_engine.index.vector.reencode import encoder_of, same_codes, stored_rows
 from lance_engine.index.vector.segment import VectorSegment, is_untrained
 from lance_engine.operations.changes import commit_change
@@ -56,6 +56,11 @@ class _VectorWriter:
     @property
     def takes_rows(self) -> bool:
         return self._encoder.options.dim == self._place.dim and not self._place.is_multi
+
+    def retrained(self) -> _VectorWriter:
+        options = for_rows(self._encoder.options, self._snapshot.num_rows)
+        encoder = train_encoder(self._snapshot, self._place, options, self._reporter)
+        return _VectorWriter(self._snapshot, self._name, self._place, encoder, self._reporter)
 
     def carried(self, opened: VectorSegment, fragments: BitMap) -> BitMap:
         return fragments if same_codes(opened, self._encoder) else BitMap()

@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from lance_engine.format.index_section import IndexSegment
     from lance_engine.format.operations import CreateIndex, Operation, OperationKind
     from lance_engine.format.transaction import Append, Overwrite, Transaction
+    from lance_engine.table.auto_cleanup import INTERVAL as CLEANUP_INTERVAL
+    from lance_engine.table.auto_cleanup import OLDER_THAN as CLEANUP_AGE
+    from lance_engine.table.auto_cleanup import RETAIN_VERSIONS as CLEANUP_RETAINED
+    from lance_engine.table.auto_cleanup import duration
     from lance_engine.table.branches import read_branch
     from lance_engine.table.build import CreateOptions
     from lance_engine.table.commit import Others
@@ -27,6 +31,9 @@ else:
             "format.index_section": "IndexSegment",
             "format.operations": "CreateIndex Operation OperationKind",
             "format.transaction": "Append Overwrite Transaction",
+            "table.auto_cleanup": (
+                "INTERVAL=CLEANUP_INTERVAL OLDER_THAN=CLEANUP_AGE RETAIN_VERSIONS=CLEANUP_RETAINED duration"
+            ),
             "table.branches": "read_branch",
             "table.build": "CreateOptions",
             "table.commit": "Others commit=commit_transaction",

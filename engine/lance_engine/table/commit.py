@@ -26,6 +26,7 @@ from lance_engine.format.operations import Delete, Operation, Overwrite, Restore
 from lance_engine.format.transaction import Transaction, parse_transaction, serialize_transaction
 from lance_engine.io import Store, delete_quietly, open_store
 from lance_engine.io.manifest_names import NamingScheme
+from lance_engine.table.auto_cleanup import clean_up_if_due
 from lance_engine.table.build import CreateOptions, VersionContent, build_version
 from lance_engine.table.conflicts import Verdict, check
 from lance_engine.table.features import NO_TRANSACTION_FILES, check_writable
@@ -91,16 +92,17 @@ def commit(
             started = time.monotonic()
             snapshot = attempt.run()
             if snapshot is not None:
-                return snapshot
+                break
             slot = slot or 1.1 * (time.monotonic() - started)
             # Other writers are active: wait for a random number of slots, doubling the maximum each time.
             time.sleep(min(max(_LONGEST_PAUSE, _LONGEST_SLOTS * slot), slot * random.uniform(0, 4 << number)))
-        raise CommitConflictError(
-            f"Gave up after losing to concurrent commits {max_attempts} times in a row",
-            path=store.uri,
-            version=attempt.checked,
-            remedy="Retry with fewer concurrent writers",
-        )
+        else:
+            raise CommitConflictError(
+                f"Gave up after losing to concurrent commits {max_attempts} times in a row",
+                path=store.uri,
+                version=attempt.checked,
+                remedy="Retry with fewer concurrent writers",
+            )
     except BaseException:
         # Every manifest contains a copy of its transaction: the file can be removed even if the version
         # exists.
@@ -109,6 +111,8 @@ def commit(
             attempt.remove_deletion_files()
             delete_quietly(store, files)
         raise
+    clean_up_if_due(snapshot)
+    return snapshot
 
 
 class _Attempt:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import Any, Final
 
@@ -133,7 +133,7 @@ def vector_options(kind: str, vector: pa.DataType, rows: int, given: Mapping[str
         metric=metric,
         value_type=value_type,
         dim=dim,
-        partitions=max(1, min(partitions, rows // _LEAST_ROWS)),
+        partitions=partitions,
         parts=parts,
         bits=bits,
         rounds=_number(options, "max_iters", 50, 1, 10_000),
@@ -144,7 +144,12 @@ def vector_options(kind: str, vector: pa.DataType, rows: int, given: Mapping[str
     )
     if options:
         raise InvalidArgumentError(f"'{min(options)}' is not an option of an {name} index")
-    return found
+    return for_rows(found, rows)
+
+
+def for_rows(options: VectorOptions, rows: int) -> VectorOptions:
+    """The options with no more partitions than `rows` rows can fill."""
+    return replace(options, partitions=max(1, min(options.partitions, rows // _LEAST_ROWS)))
 
 
 def _metric(name: object, value_type: pa.DataType) -> kernels.Metric:

@@ -48,15 +48,17 @@ def cleanup(
     snapshot: Snapshot,
     older_than: datetime.timedelta,
     *,
+    retain_versions: int = 1,
     dry_run: bool = False,
     delete_unverified: bool = False,
     progress: ProgressOption = None,
 ) -> CleanupReport:
     """Remove versions committed longer ago than `older_than`, and the files that only they use.
 
-    The latest version, tagged versions and the first versions of branches are kept, and so are files that a
-    branch uses. Files without a version may belong to an active writer: they are removed when they are older
-    than `UNVERIFIED_AGE`, or immediately with `delete_unverified`, which is only safe if there is no writer.
+    The newest `retain_versions` versions, tagged versions and the first versions of branches are kept, and so
+    are files that a branch uses. Files without a version may belong to an active writer: they are removed
+    when they are older than `UNVERIFIED_AGE`, or immediately with `delete_unverified`, which is only safe if
+    there is no writer.
     Readers of a removed version fail. An exception in `progress` stops the cleanup: the remaining versions
     are complete, and remaining files without a version count as unverified. While a tag or branch is damaged,
     every version is kept: it may refer to any of them.
@@ -66,6 +68,11 @@ def cleanup(
             f"older_than must be a timedelta, not {older_than!r}",
             remedy="Pass for example datetime.timedelta(days=7)",
         )
+    if isinstance(retain_versions, bool) or not isinstance(retain_versions, int) or retain_versions < 1:
+        raise InvalidArgumentError(
+            f"retain_versions must be a whole number from 1 on, not {retain_versions!r}",
+            remedy="The newest version is always kept: pass 1 to keep only that",
+        )
     store, reporter = snapshot.store, Reporter(progress)
     versions = list_versions(store)
     if versions is None:
@@ -74,7 +81,8 @@ def cleanup(
     now = datetime.datetime.now(datetime.UTC)
     cutoff = now - older_than
     damaged = (*damaged_tags(root_store(snapshot)), *damaged_branches(root_store(snapshot)))
-    protected = {versions.latest, *(versions.versions if damaged else _named_versions(snapshot))}
+    newest = sorted(versions.versions)[-retain_versions:]
+    protected = {versions.latest, *newest, *(versions.versions if damaged else _named_versions(snapshot))}
     needed, known = _Files(), _Files()
     removed: list[int] = []
     reporter.begin("reading versions", len(versions.versions), "versions")
