@@ -83,6 +83,7 @@ def write(
     stable_row_ids: bool = False,
     progress: ProgressOption = None,
     storage_options: Mapping[str, Any] | None = None,
+    primary_key: Sequence[str] | None = None,
 ) -> Dataset:
     """Write `data` as a new version of the dataset at `uri` and return the dataset at that version.
 
@@ -108,6 +109,8 @@ def write(
     - `stable_row_ids` keeps the ids of rows when they are updated or compacted. It applies to new datasets.
     - `progress` is True for a progress bar, or a function that takes a `ProgressEvent`.
     - `storage_options` are passed to the object store.
+    - `primary_key` names columns of a new dataset whose values, together, occur once and are never null. From
+      then on, whoever writes the dataset with this library, a duplicate raises `ConstraintError`.
 
     Raises `InvalidArgumentError` for unsupported kinds of data, and `SchemaMismatchError` or
     `UnsupportedTypeError` for data that does not match the schema. After an error, no part of the new version
@@ -144,6 +147,7 @@ def write(
             progress=progress,
             storage_options=storage_options,
             convert=Dataset._compiler.convert,
+            primary_key=primary_key,
         )
     )
 

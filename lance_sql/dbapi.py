@@ -22,6 +22,7 @@ import pyarrow.types as at
 from lance_engine.errors import (
     AmbiguousMergeError,
     CommitConflictError,
+    ConstraintError,
     CorruptFileError,
     IncompatibleChangeError,
     LanceError,
@@ -92,6 +93,7 @@ _KINDS: Final = (
     (UnsupportedFeatureError, NotSupportedError),
     (CorruptFileError, InternalError),
     (AmbiguousMergeError, IntegrityError),
+    (ConstraintError, IntegrityError),
     (SchemaMismatchError, IntegrityError),
     (CommitConflictError, OperationalError),
     (IncompatibleChangeError, OperationalError),

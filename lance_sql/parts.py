@@ -10,11 +10,11 @@ from typing import Any
 import pyarrow as pa
 from lance_engine.errors import DatasetExistsError, DatasetNotFoundError, InvalidArgumentError, LanceError
 from lance_engine.io import delete_quietly, open_store
+from lance_engine.operations import commit_transaction
 from lance_engine.table import (
     Append,
     CreateOptions,
     Overwrite,
-    commit_transaction,
     find_snapshot,
     fragment_from_bytes,
     fragment_to_bytes,

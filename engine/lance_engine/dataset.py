@@ -118,6 +118,14 @@ class DatasetVersion(Public):
         return self.snapshot.schema.to_arrow()
 
     @property
+    def primary_key(self) -> list[str]:
+        """The columns of the primary key, in its order; empty without one."""
+        from lance_engine.table.constraints import constraints_of
+
+        keys = constraints_of(self.snapshot.schema).keys
+        return next((list(key.columns) for key in keys if key.is_primary), [])
+
+    @property
     def inspect(self) -> Inspector:
         """The contents of this version as Arrow tables: ``inspect.fragments()`` and so on."""
         from lance_engine.inspection.inspector import Inspector
@@ -529,6 +537,29 @@ class DatasetVersion(Public):
         from lance_engine.operations.alter_columns import alter_column
 
         return self._at(alter_column(self.snapshot, column, type=type, nullable=nullable, progress=progress))
+
+    def add_key(self, columns: Sequence[str], *, primary: bool = False, enforced: bool = True) -> Self:
+        """Declare that the values of some columns occur once, as UNIQUE or with `primary` as PRIMARY KEY.
+
+        `ConstraintError`, with some of the keys, if that is not so. From then on, every writer of this
+        library checks it when it commits. The columns of a primary key become NOT NULL, and other tools see
+        it in the metadata of the format; without `enforced` it is only that.
+        """
+        from lance_engine.operations.constraints import add_key
+
+        return self._at(add_key(self.snapshot, columns, is_primary=primary, is_enforced=enforced))
+
+    def add_check(self, condition: str, name: str | None = None) -> Self:
+        """Declare that a condition, SQL text as in filters, is false for no row, now and after any commit."""
+        from lance_engine.operations.constraints import add_check
+
+        return self._at(add_check(self.snapshot, condition, name))
+
+    def drop_constraint(self, name: str) -> Self:
+        """Remove a key or a CHECK condition; ``ds.inspect.constraints()`` shows the names."""
+        from lance_engine.operations.constraints import drop_constraint
+
+        return self._at(drop_constraint(self.snapshot, name))
 
     def restore(self, version: int | None = None) -> Self:
         """Restore an earlier version, by default this one, as a new version."""

@@ -208,6 +208,10 @@ class SchemaMismatchError(LanceError, ValueError):
     """Data to write does not match the schema of the dataset."""
 
 
+class ConstraintError(LanceError, ValueError):
+    """Rows violate a PRIMARY KEY, UNIQUE or CHECK constraint of the table."""
+
+
 class InvalidFilterError(LanceError, ValueError):
     """A filter that cannot be parsed, or that compares incompatible types."""
 

@@ -13,14 +13,13 @@ from lance_engine.errors import (
     SchemaMismatchError,
     UnsupportedFeatureError,
 )
-from lance_engine.operations import add_column_values, with_columns
+from lance_engine.operations import add_column_values, commit_transaction, with_columns
 from lance_engine.table import (
     Append,
     CreateOptions,
     Fragment,
     Overwrite,
     Snapshot,
-    commit_transaction,
     fragment_from_bytes,
     fragment_to_bytes,
     open_snapshot,

@@ -40,13 +40,12 @@ from lance_engine.operations import (
     redo_on_conflict,
     replaced_segments,
     rewrite_options,
-    scan_rows,
     train_encoder,
     write_options,
     write_updated,
 )
 from lance_engine.operations import TEXT_KINDS as TEXT_KINDS
-from lance_engine.scan import ScanSplit
+from lance_engine.scan import ScanSplit, scan_rows
 from lance_engine.search import text_column, vector_column
 from lance_engine.table import (
     CreateIndex,

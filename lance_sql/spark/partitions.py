@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from lance_engine.dataset import DatasetVersion
-from lance_engine.operations import rows_that_may_pass, shared_readers
-from lance_engine.scan import ScanSplit
+from lance_engine.scan import ScanSplit, rows_that_may_pass, shared_readers
 from lance_engine.table import Snapshot
 
 from lance_sql.display.amounts import counted

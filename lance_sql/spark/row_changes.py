@@ -17,9 +17,9 @@ from lance_engine.operations import (
     delete_rows,
     joined,
     read_rows,
-    shared_readers,
     write_options,
 )
+from lance_engine.scan import shared_readers
 from lance_engine.table import Snapshot, U64Array, fragment_from_bytes, fragment_to_bytes
 from lance_engine.values import distinct_numbers
 from lance_engine.write import write_fragments
@@ -72,6 +72,7 @@ def commit_changes(
         [*fragments, *inserted],
         deleted=deleted,
         inserts_keys=bool(inserted),
+        inserts_rows=bool(inserted),
     )
 
 

@@ -168,6 +168,7 @@ def _add(session: Session, dataset: SqlDataset, definitions: list[exp.ColumnDef]
                 "These changes cannot be combined in one commit", remedy=_ONE_AT_A_TIME
             )
         return _add_field(session, dataset, definitions[0])
+    parts = (exp.PrimaryKeyColumnConstraint, exp.UniqueColumnConstraint, exp.CheckColumnConstraint)
     for definition in definitions:
         if definition.args.get("exists") and definition.name.lower() in known:
             continue
@@ -187,6 +188,12 @@ def _add(session: Session, dataset: SqlDataset, definitions: list[exp.ColumnDef]
         else:
             declaration = f"{quote(definition.name)} {as_written(kind) if kind is not None else ''}"
         field = declared_schema(session, declaration).field(0)
+        if definition.find(*parts) is not None:
+            raise UnsupportedFeatureError(
+                "A new column cannot have a constraint",
+                column=field.name,
+                remedy="Add the column, then the constraint: ALTER TABLE t ADD UNIQUE (...)",
+            )
         if not field.nullable:
             raise UnsupportedFeatureError(
                 "A new column must be nullable",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -215,15 +215,28 @@ def computed_batches(
 ) -> Generator[pa.RecordBatch]:
     """The rows of a query over `target`, which is temporarily registered with row addresses."""
     computing = session.computing()
-    with computing.lend(target, Statement(text).system_columns) as lent:
+    with _lent(computing, target, text) as lent:
         yield from computing.select(text.replace(LENT, lent), params)
 
 
-def computed(session: Session, target: SqlDataset, text: str, params: Parameters) -> pa.Table:
-    """As `computed_batches`, all at once."""
+def computed(
+    session: Session,
+    target: SqlDataset,
+    text: str,
+    params: Parameters,
+    others: Mapping[str, pa.Table] | None = None,
+) -> pa.Table:
+    """As `computed_batches`, all at once; `others` are more tables, by their placeholders in the text."""
     computing = session.computing()
-    with computing.lend(target, Statement(text).system_columns) as lent:
-        return computing.select(text.replace(LENT, lent), params).arrow()
+    with ExitStack() as lending:
+        text = text.replace(LENT, lending.enter_context(_lent(computing, target, text)))
+        for placeholder, table in (others or {}).items():
+            text = text.replace(placeholder, lending.enter_context(computing.lend(table)))
+        return computing.select(text, params).arrow()
+
+
+def _lent(computing: Session, target: SqlDataset, text: str) -> AbstractContextManager[str]:
+    return computing.lend(target, Statement(text).system_columns)
 
 
 def _any_row(part: SqlDataset) -> bool:

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from lance_engine.errors import UnsupportedFeatureError
-from lance_engine.operations import drop_dataset
+from lance_engine.operations import drop_dataset, with_constraints
 
 from lance_sql.engines.base import Parameters
 from lance_sql.errors import SqlError, TableNotFoundError
 from lance_sql.statements.clauses import refuse_unsupported_clauses
+from lance_sql.statements.constraints import declared_constraints
 from lance_sql.statements.outcome import counted, done
 from lance_sql.statements.refusals import refuse_definitions, refuse_taken_name
 from lance_sql.statements.session import Session
@@ -77,8 +78,10 @@ def create_table(session: Session, statement: exp.Create, params: Parameters) ->
             if without_data:
                 text = f"SELECT * FROM ({text}) AS q LIMIT 0"
             return write_query(session, text, place, mode, params, options)
-        columns = ", ".join(map(as_written, statement.this.expressions))
-        write_rows(session, declared_schema(session, columns).empty_table(), place, mode, options)
+        parts = statement.this.expressions
+        columns = declared_schema(session, ", ".join(map(as_written, parts)))
+        columns = with_constraints(columns, declared_constraints(parts, columns))
+        write_rows(session, columns.empty_table(), place, mode, options)
     return done()
 
 

@@ -34,8 +34,22 @@ def _parsed(session: Session, statement: Statement, params: Parameters) -> pa.Ta
     load("sqlglot")
     from sqlglot import exp
 
-    from lance_sql.statements import alter, changes, comments, copy, create, indices, insert, merge
+    from lance_sql.statements import (
+        alter,
+        changes,
+        comments,
+        constraints,
+        copy,
+        create,
+        indices,
+        insert,
+        merge,
+    )
 
+    if statement.tokens[0].upper == "ALTER":
+        altered = constraints.alter_constraints(session, statement)
+        if altered is not None:
+            return altered
     with quiet():
         tree = _tree(_without_null_comment(statement) or _with_kind_first(statement) or _numbered(statement))
     match tree:
@@ -131,6 +145,17 @@ def _first_from(tokens: list[Token]) -> list[tuple[int, int, str]]:
     return [(start[0].start, start[0].start, "SELECT * ")]
 
 
+def _values_in_brackets(tokens: list[Token]) -> list[tuple[int, int, str]]:
+    """No brackets around the VALUES of ``INSERT INTO t (VALUES ...)``, which the parser takes for columns."""
+    first = next((place for place, token in enumerate(tokens) if token.text == "("), len(tokens))
+    if [token.upper for token in tokens[first + 1 : first + 2]] != ["VALUES"]:
+        return []
+    end = closing(tokens, first)
+    if end is None:
+        return []
+    return [(tokens[place].start, tokens[place].end, " ") for place in (first, end)]
+
+
 def _triples(tokens: list[Token]) -> Iterator[tuple[Token, Token, Token]]:
     return zip(tokens, tokens[1:], tokens[2:], strict=False)
 
@@ -149,6 +174,7 @@ def _numbered(statement: Statement) -> str:
     elif statement.tokens[0].upper in ("INSERT", "WITH"):
         edits += [(place, end, "") for place, end in _by(statement, "POSITION")]
         edits += _first_from(statement.tokens)
+        edits += _values_in_brackets(statement.tokens)
     for start, end, replacement in sorted(edits, reverse=True):
         text = text[:start] + replacement + text[end:]
     return text

@@ -18,7 +18,8 @@ from lance_sql.statements.defaults import default_of
 from lance_sql.statements.fitting import default_row, fitted_query
 from lance_sql.statements.outcome import Counter, check_returning, counted, returned
 from lance_sql.statements.session import Rows, Session
-from lance_sql.statements.targets import find, name_of
+from lance_sql.statements.targets import call_by_name, find, name_of
+from lance_sql.statements.upsert import conflict_of, insert_or, replaces, used_parameters
 from lance_sql.syntax.source import as_written
 from lance_sql.types.casts import stored_value
 from lance_sql.types.declared import has_wide_decimals
@@ -37,16 +38,20 @@ def insert(session: Session, statement: exp.Insert, params: Parameters) -> pa.Ta
     if dataset is None:
         return None
     refuse_unsupported_clauses(statement)
-    for clause in ("conflict", "alternative", "overwrite"):
-        if statement.args.get(clause):
-            raise UnsupportedFeatureError(
-                "Datasets have no unique keys, so ON CONFLICT is not supported",
-                remedy="Use MERGE INTO or CREATE OR REPLACE TABLE",
-            )
+    if statement.args.get("overwrite"):
+        raise UnsupportedFeatureError(
+            "INSERT OVERWRITE is not supported", remedy="Use CREATE OR REPLACE TABLE t AS, or TRUNCATE t"
+        )
     returning = statement.args.get("returning")
     check_returning(session, returning, dataset.storage_schema.empty_table(), name_of(table))
     columns = [part.name for part in statement.this.expressions] if table is not statement.this else None
     schema = dataset.storage_schema
+    call_by_name(statement, table)
+    query = "" if statement.args.get("default") else _query(statement, schema, columns)
+    inserted = columns
+    if replaces(statement) and statement.args.get("by_name"):
+        inserted = session.computing().select(f"SELECT * FROM ({query}) AS q LIMIT 0", params).columns
+    conflict = conflict_of(statement, table, dataset, inserted)
 
     def answer(batches: list[pa.RecordBatch]) -> Rows:
         assert returning is not None
@@ -58,7 +63,6 @@ def insert(session: Session, statement: exp.Insert, params: Parameters) -> pa.Ta
             rows = default_row(session, schema)
         else:
             values = statement.expression if isinstance(statement.expression, exp.Values) else None
-            query = _query(statement, schema, columns)
             with session.catalog.without_reads() if _is_constant(session, values) else nullcontext():
                 fitted = fitted_query(
                     session if values is None else session.computing(),
@@ -66,10 +70,13 @@ def insert(session: Session, statement: exp.Insert, params: Parameters) -> pa.Ta
                     schema,
                     columns,
                     by_name=bool(statement.args.get("by_name")),
-                    params=params,
+                    params=params if conflict is None else used_parameters(params, query),
                     width=None if values is None else len(values.expressions[0].expressions),
                 )
                 rows = computing.enter_context(fitted)
+        if conflict is not None:
+            new = rows.read_all()
+            return insert_or(session, dataset, name_of(table), new, conflict, returning, params)
         append(session, dataset, counter.through(rows))
     return counted(counter.rows) if counter.returned is None else counter.returned
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -37,13 +37,13 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
 # Columns of the query that belong neither to the dataset nor to the source.
-_CLAUSE, _PRESENT = "lance_sql_clause", "lance_sql_present"
+_CLAUSE, PRESENT = "lance_sql_clause", "lance_sql_present"
 #: The value of ``merge_action`` in RETURNING: ``INSERT``, ``UPDATE`` or ``DELETE``.
 _ACTION = "merge_action"
 
 
 @dataclass(frozen=True)
-class _Clause:
+class Clause:
     """``WHEN situation [AND condition] THEN action``; `values` are expressions by column.
 
     `situation` is "both", "source" (no row of the dataset) or "target" (no row of the source); `action` is
@@ -81,51 +81,73 @@ def merge(
         _clause(when, schema, source, name_of(statement.this), by_name)
         for when in statement.args["whens"].expressions
     ]
-    text = _query(statement, schema, source, clauses)
+    text = source.before + clause_query(
+        quote(name_of(statement.this)),
+        f"({source.text} CROSS JOIN (SELECT true AS {PRESENT}))",
+        _condition(statement),
+        schema,
+        clauses,
+    )
+    matched_by = _matched_columns(statement, schema)
 
     @contextmanager
     def rows_of(target: SqlDataset) -> Iterator[tuple[RowChanges, dict[str, pa.Table]]]:
-        rows = computed(session, target, text, params)
-        numbers = rows.column(_CLAUSE)
-        parts = [rows.filter(pc.equal(numbers, number)) for number in range(len(clauses))]
-        found = {
-            action: pa.concat_tables(
-                [
-                    rows.slice(0, 0),
-                    *(part for part, one in zip(parts, clauses, strict=True) if one.action == action),
-                ]
-            )
-            for action in ("update", "insert", "delete")
-        }
-        _check_once(pa.concat_tables([found["update"], found["delete"]]))
-        replaced = [
-            _values(batch, schema, clause.values)
-            for part, clause in zip(parts, clauses, strict=True)
-            if clause.action == "update"
-            for batch in part.to_batches()
-        ]
-        added = list(stored_batches(found["insert"].select(schema.names).to_batches(), schema))
-        changes = RowChanges(
-            distinct_numbers(addresses(found["delete"])),
-            replaced,
-            added,
-            inserts_keys=found["insert"].num_rows > 0,
-        )
-        yield changes, found
+        yield chosen_changes(computed(session, target, text, params), schema, clauses, matched_by)
 
     def answer(found: dict[str, pa.Table]) -> pa.Table | Rows:
         if returning is None:
             return counted(sum(rows.num_rows for rows in found.values()))
-        batches = [
-            batch
-            for rows in found.values()
-            for batch in stored_batches(rows.select(schema.names).to_batches(), schema)
-        ]
         actions = [pa.repeat(action.upper(), rows.num_rows) for action, rows in found.items()]
-        kept = _with_actions(pa.Table.from_batches(batches, schema=schema), actions)
+        kept = _with_actions(changed_rows(found, schema), actions)
         return returned(session, returning, kept, name_of(statement.this))
 
     return commit(session, dataset, rows_of, answer)
+
+
+def chosen_changes(
+    rows: pa.Table, schema: pa.Schema, clauses: Sequence[Clause], matched_by: Sequence[str]
+) -> tuple[RowChanges, dict[str, pa.Table]]:
+    """The changes for the rows of a `clause_query`, and these rows by action.
+
+    `matched_by` are columns that are equal in all rows that match, if known.
+    """
+    numbers = rows.column(_CLAUSE)
+    parts = [rows.filter(pc.equal(numbers, number)) for number in range(len(clauses))]
+    found = {
+        action: pa.concat_tables(
+            [
+                rows.slice(0, 0),
+                *(part for part, one in zip(parts, clauses, strict=True) if one.action == action),
+            ]
+        )
+        for action in ("update", "insert", "delete")
+    }
+    _check_once(pa.concat_tables([found["update"], found["delete"]]))
+    replaced = [
+        _values(batch, schema, clause.values)
+        for part, clause in zip(parts, clauses, strict=True)
+        if clause.action == "update"
+        for batch in part.to_batches()
+    ]
+    added = list(stored_batches(found["insert"].select(schema.names).to_batches(), schema))
+    changes = RowChanges(
+        distinct_numbers(addresses(found["delete"])),
+        replaced,
+        added,
+        inserts_keys=found["insert"].num_rows > 0,
+        matched_by=matched_by,
+    )
+    return changes, found
+
+
+def changed_rows(found: dict[str, pa.Table], schema: pa.Schema) -> pa.Table:
+    """The rows of all actions, as they are stored."""
+    batches = [
+        batch
+        for rows in found.values()
+        for batch in stored_batches(rows.select(schema.names).to_batches(), schema)
+    ]
+    return pa.Table.from_batches(batches, schema=schema)
 
 
 def _values(batch: pa.RecordBatch, schema: pa.Schema, columns: Iterable[str]) -> pa.RecordBatch:
@@ -173,7 +195,7 @@ def _whole_rows(source: MergeSource, schema: pa.Schema, by_name: bool) -> dict[s
     return {column_name(schema, name): text for name, text in source.columns.items()}
 
 
-def _clause(when: exp.When, schema: pa.Schema, source: MergeSource, owner: str, by_name: bool) -> _Clause:
+def _clause(when: exp.When, schema: pa.Schema, source: MergeSource, owner: str, by_name: bool) -> Clause:
     from sqlglot import exp
 
     situation = "both" if when.args["matched"] else ("target" if when.args.get("source") else "source")
@@ -185,19 +207,19 @@ def _clause(when: exp.When, schema: pa.Schema, source: MergeSource, owner: str, 
         action = {"DELETE": "delete", "DO NOTHING": "nothing"}.get(then.name.upper())
         if action is None:
             raise UnsupportedFeatureError(f"Unsupported MERGE action {then.name}")
-        return _Clause(situation, text, action, {})
+        return Clause(situation, text, action, {})
     if isinstance(then, exp.Delete):
-        return _Clause(situation, text, "delete", {})
+        return Clause(situation, text, "delete", {})
     if isinstance(then, exp.Update):
         given = then.expressions or [exp.Star()]
         if isinstance(given[0], exp.Star):
             values = _whole_rows(source, schema, by_name)
         else:
             values = assignments(schema, given, owner)
-        return _Clause(situation, text, "update", values)
+        return Clause(situation, text, "update", values)
     if situation != "source":
         raise SqlError("INSERT is only allowed in WHEN NOT MATCHED")
-    return _Clause(situation, text, "insert", _inserted(then, schema, source, by_name))
+    return Clause(situation, text, "insert", _inserted(then, schema, source, by_name))
 
 
 def _values_of(then: exp.Expression) -> list[exp.Expression]:
@@ -227,13 +249,18 @@ def _inserted(then: exp.Insert, schema: pa.Schema, source: MergeSource, by_name:
     return dict(zip(names, map(as_written, expressions), strict=True))
 
 
-def _query(statement: exp.Merge, schema: pa.Schema, source: MergeSource, clauses: list[_Clause]) -> str:
-    """Address, clause and new values of every row to which a clause applies."""
-    target = quote(name_of(statement.this))
+def clause_query(
+    target: str, source: str, condition: str, schema: pa.Schema, clauses: Sequence[Clause]
+) -> str:
+    """Address, clause and new values of every row to which a clause applies.
+
+    `target` is the name of the dataset in expressions; `source` the text of the other table, with a column
+    that is true (`PRESENT`); and `condition` begins with ON or USING.
+    """
     tests = {
-        "both": f"{target}.{ROW_ADDRESS} IS NOT NULL AND {_PRESENT}",
+        "both": f"{target}.{ROW_ADDRESS} IS NOT NULL AND {PRESENT}",
         "source": f"{target}.{ROW_ADDRESS} IS NULL",
-        "target": f"{_PRESENT} IS NULL",
+        "target": f"{PRESENT} IS NULL",
     }
     choice = "".join(
         f" WHEN {tests[clause.situation]}"
@@ -265,11 +292,28 @@ def _query(statement: exp.Merge, schema: pa.Schema, source: MergeSource, clauses
         (True, True): "FULL JOIN",
     }["source" in situations, "target" in situations]
     return (
-        f"{source.before}SELECT {target}.{ROW_ADDRESS}, CASE{choice} END AS {_CLAUSE}, "
+        f"SELECT {target}.{ROW_ADDRESS}, CASE{choice} END AS {_CLAUSE}, "
         f"{', '.join(columns)} FROM {LENT} AS {target} "
-        f"{join} ({source.text} CROSS JOIN (SELECT true AS {_PRESENT})) "
-        f"{_condition(statement)} WHERE {_CLAUSE} IS NOT NULL"
+        f"{join} {source} {condition} WHERE {_CLAUSE} IS NOT NULL"
     )
+
+
+def _matched_columns(statement: exp.Merge, schema: pa.Schema) -> list[str]:
+    """Columns of the dataset that equal a column of the source, in every pair of rows that match."""
+    from sqlglot import exp
+
+    target = name_of(statement.this).lower()
+    found = [key.name for key in statement.args.get("using_cond") or ()]
+    condition = statement.args.get("on") or None
+    parts = list(condition.flatten()) if isinstance(condition, exp.And) else [condition]
+    for part in parts:
+        sides = [part.this.unnest(), part.expression.unnest()] if isinstance(part, exp.EQ) else []
+        if all(isinstance(side, exp.Column) and len(side.parts) == 2 for side in sides):
+            owners = {side.table.lower(): side.name for side in sides}
+            if len(owners) == 2 and target in owners:
+                found.append(owners[target])
+    known = {name.lower(): name for name in schema.names}
+    return [known[name.lower()] for name in found if name.lower() in known]
 
 
 def _condition(statement: exp.Merge) -> str:

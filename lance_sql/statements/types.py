@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from lance_engine.errors import UnsupportedFeatureError
 
 from lance_sql.engines.base import Parameters
 from lance_sql.engines.duckdb.capabilities import CAPABILITIES as DUCKDB
@@ -25,8 +24,8 @@ if TYPE_CHECKING:
 def declared_schema(session: Session, definitions: str) -> pa.Schema:
     """The Arrow schema for column definitions as in CREATE TABLE.
 
-    Defaults become field metadata. SqlError for types that DuckDB does not know; UnsupportedFeatureError for
-    constraints other than NOT NULL, which would not be enforced.
+    Defaults become field metadata, and other constraints than NOT NULL are left out. SqlError for types that
+    DuckDB does not know.
     """
     import duckdb
 
@@ -43,16 +42,7 @@ def declared_schema(session: Session, definitions: str) -> pa.Schema:
             "SELECT is_nullable, column_default, column_name FROM duckdb_columns() "
             "WHERE table_name = 'declared' ORDER BY column_index"
         ).fetchall()
-        constraints = connection.execute(
-            "SELECT DISTINCT constraint_type FROM duckdb_constraints() "
-            "WHERE table_name = 'declared' AND constraint_type <> 'NOT NULL'"
-        ).fetchall()
         kinds = connection.table("declared").types
-    if constraints:
-        raise UnsupportedFeatureError(
-            f"Datasets cannot enforce {constraints[0][0]}",
-            remedy="Remove the constraint, and use MERGE INTO to keep keys unique",
-        )
     return pa.schema(
         [
             with_default(column(name, kind, nullable), default)

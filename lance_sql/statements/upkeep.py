@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 from lance_engine.base import nearest_name
 from lance_engine.errors import LanceError
+from lance_engine.table import constraints_of
 
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.catalog.metadata import metadata_table
@@ -74,7 +75,14 @@ def show_columns(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
     if len(fields) != found.num_rows:
         return found
     nullable = pa.array(["YES" if field.nullable else "NO" for field in fields], pa.string())
-    return found.set_column(place, found.schema.field(place), nullable)
+    found = found.set_column(place, found.schema.field(place), nullable)
+    place = found.schema.get_field_index("key")
+    if place < 0:
+        return found
+    keys = constraints_of(dataset.snapshot.schema).keys
+    kinds = {name: "PRI" if key.is_primary else "UNI" for key in reversed(keys) for name in key.columns}
+    marks = pa.array([kinds.get(field.name) for field in fields], pa.string())
+    return found.set_column(place, found.schema.field(place), marks)
 
 
 def show_tables(session: Session, tokens: Sequence[Token]) -> pa.Table:

@@ -53,7 +53,9 @@ FLOORS = {
         inspection
         operations
         search
-        write  scan
+        write
+        constraints
+        scan
         index
         table
         progress

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from lance_engine.errors import InvalidSearchError
 from lance_engine.operations import text_build
-from lance_engine.operations.rows import shared_readers
+from lance_engine.scan.partial import shared_readers
 from lance_engine.scan.scanner import Scanner
 
 import lance_sql

@@ -52,10 +52,10 @@ def _are_distinct(hashes: npt.NDArray[np.uint64]) -> bool:
 class _Numbers:
     def __init__(self, held: pa.Array) -> None:
         self._width = int(held.type.bit_width) // 8
-        self._test = kernels.integer_set_test(8 * self._width, _stored(held).tobytes(), False)
+        self._test = kernels.integer_set_test(8 * self._width, stored_bytes(held).tobytes(), False)
 
     def __call__(self, values: pa.Array) -> pa.BooleanArray:
-        return _mask(self._test, _stored(values), self._width)
+        return _mask(self._test, stored_bytes(values), self._width)
 
 
 class _Texts:
@@ -88,7 +88,7 @@ def text_hashes(values: pa.Array) -> npt.NDArray[np.uint64]:
     return kernels.xxhash64(held, np.ascontiguousarray(ends[values.offset :][: len(values) + 1]))
 
 
-def _stored(values: pa.Array) -> npt.NDArray[np.uint8]:
+def stored_bytes(values: pa.Array) -> npt.NDArray[np.uint8]:
     """The bytes of fixed-width values; floating-point ones that are equal have the same."""
     width, count = int(values.type.bit_width) // 8, len(values)
     buffer = values.buffers()[1]

@@ -61,7 +61,7 @@ class Update:
     The ids of new fragments are assigned at commit. With stable row ids, a new fragment contains the ids and
     creation versions of the moved rows, which come first; new rows get theirs at commit. `fields_modified`
     are the ids of the fields with new values. With `inserts_keys`, the new rows have keys that no other
-    writer may insert at the same time.
+    writer may insert at the same time. `inserts_rows`, which is not stored, says that some rows are new.
 
     `in_place` means that columns were replaced without moving rows; only other writers commit that.
     """
@@ -72,6 +72,7 @@ class Update:
     fields_modified: tuple[int, ...] = ()
     in_place: bool = False
     inserts_keys: bool = False
+    inserts_rows: bool = False
 
     kind = OperationKind.UPDATE
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 
 from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
@@ -64,6 +65,14 @@ def schema_to_messages(schema: Schema) -> list[file_pb2.Field]:
     """All fields of the tree, parents first; UnsupportedTypeError if they could not be read again."""
     check_limits(schema.fields)
     return [_field_to_message(node) for node in schema.walk()]
+
+
+def without_primary_key(field: Field) -> Field:
+    """The field as a column that does not belong to the primary key."""
+    rest = file_pb2.Field.FromString(field.uninterpreted)
+    rest.unenforced_primary_key, rest.unenforced_primary_key_position = False, 0
+    kept = {k: v for k, v in field.metadata.items() if k not in (PRIMARY_KEY, PRIMARY_KEY_POSITION)}
+    return dataclasses.replace(field, metadata=kept, uninterpreted=rest.SerializeToString())
 
 
 def text_metadata(metadata: Mapping[str, bytes]) -> dict[str, str]:

@@ -80,6 +80,12 @@ class Inspector:
 
         return indices(self._snapshot)
 
+    def constraints(self) -> pa.Table:
+        """One row per key, CHECK condition and NOT NULL column; `enforced` if our writers check it."""
+        from lance_engine.inspection.constraints import constraints
+
+        return constraints(self._snapshot)
+
     def index_health(self) -> pa.Table:
         """One row per index: the rows that it covers and does not cover, its stale segments, what to do."""
         from lance_engine.inspection.index_health import index_health

@@ -12,7 +12,6 @@ from lance_engine.format.operations import Merge
 from lance_engine.operations.changes import commit_change
 from lance_engine.operations.column_files import Extended, extend_fragments, numbered_fields
 from lance_engine.operations.retry import redo_on_conflict
-from lance_engine.operations.rows import scan
 from lance_engine.operations.values import (
     Compiler,
     Value,
@@ -20,6 +19,7 @@ from lance_engine.operations.values import (
     columns_read,
 )
 from lance_engine.progress import ProgressOption, Reporter
+from lance_engine.scan.partial import scan
 from lance_engine.scan.system import SYSTEM_FIELDS
 from lance_engine.schema_tree import Schema
 from lance_engine.table.snapshot import Snapshot

@@ -15,11 +15,13 @@ from lance_engine.expr.value_types import value_type
 from lance_engine.format.operations import Merge, Project
 from lance_engine.operations.changes import commit_change
 from lance_engine.operations.column_files import extend_fragments, numbered_fields
+from lance_engine.operations.constraints import refuse_constrained
+from lance_engine.operations.nulls import require_no_nulls
 from lance_engine.operations.retry import redo_on_conflict
-from lance_engine.operations.rows import scan
 from lance_engine.progress import ProgressOption, Reporter
 from lance_engine.scan.system import SYSTEM_FIELDS
 from lance_engine.schema_tree import Field, Schema
+from lance_engine.table.constraints import constraints_of
 from lance_engine.table.snapshot import Snapshot
 
 #: Columns, and a function that computes values from a batch of them.
@@ -33,6 +35,8 @@ def drop_columns(snapshot: Snapshot, columns: Sequence[str]) -> Snapshot:
 
     def once(snapshot: Snapshot) -> Snapshot:
         dropped = {snapshot.schema.field(path).id for path in columns}
+        for path in columns:
+            refuse_constrained(snapshot, path.partition(".")[0])
         schema = _mapped(snapshot.schema, lambda field: None if field.id in dropped else field)
         return commit_change(snapshot, Project(schema, preserves_nullability=True))
 
@@ -64,9 +68,13 @@ def alter_column(
     def once(snapshot: Snapshot) -> Snapshot:
         reporter = Reporter(progress)
         field = snapshot.schema.field(column)
+        if name is not None or type is not None:
+            refuse_constrained(snapshot, column.partition(".")[0], keys=False)
+        if nullable:
+            _refuse_null_keys(snapshot, column)
         tightened = nullable is False and field.nullable
         if tightened:
-            _require_no_nulls(snapshot, column, reporter)
+            require_no_nulls(snapshot, column, reporter)
         changed = field if nullable is None else dataclasses.replace(field, nullable=nullable)
         if name is not None:
             _require_free(snapshot.schema, column, field, name)
@@ -131,17 +139,12 @@ def _cast(
     return commit_change(snapshot, operation, extended.paths)
 
 
-def _require_no_nulls(snapshot: Snapshot, column: str, reporter: Reporter) -> None:
-    if column not in snapshot.schema.names:
-        raise UnsupportedFeatureError("A struct field cannot be made non-nullable", column=column)
-    reporter.begin("looking for nulls")
-    nulls = scan(snapshot, [], build.is_null(build.column(snapshot.schema.to_arrow(), [column]))).count()
-    reporter.end()
-    if nulls:
+def _refuse_null_keys(snapshot: Snapshot, column: str) -> None:
+    if any(key.is_primary and column in key.columns for key in constraints_of(snapshot.schema).keys):
         raise SchemaMismatchError(
-            f"Cannot make the column non-nullable: {nulls} rows are null",
+            "A column of the primary key cannot be nullable",
             column=column,
-            remedy="Update or delete those rows first",
+            remedy="Drop the key first: ALTER TABLE t DROP PRIMARY KEY",
         )
 
 

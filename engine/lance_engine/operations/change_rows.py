@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -19,12 +19,13 @@ from lance_engine.operations.rows import (
     joined_lineage,
     read_rows,
     rows_by_fragment,
-    shared_readers,
     take_out,
     with_lineage,
 )
+from lance_engine.scan.partial import shared_readers
 from lance_engine.scan.system import ROW_ADDRESS
 from lance_engine.schema_tree import Schema
+from lance_engine.table.constraints import has_key_within
 from lance_engine.table.snapshot import Snapshot, U64Array
 from lance_engine.write.fragments import data_paths, write_fragments
 from lance_engine.write.source import conform
@@ -40,13 +41,14 @@ class RowChanges:
     `deleted` are row addresses, ascending and distinct. `replaced` are batches with the addresses of other
     rows (`_rowaddr`), each once, and new values of some columns; the other columns are read from the version.
     `added` are whole new rows. With `inserts_keys`, these have keys that no other writer may add at the same
-    time.
+    time: the values of the columns `matched_by`, if known.
     """
 
     deleted: U64Array = dataclasses.field(default_factory=lambda: np.empty(0, dtype=np.uint64))
     replaced: Iterable[pa.RecordBatch] = ()
     added: Iterable[pa.RecordBatch] = ()
     inserts_keys: bool = False
+    matched_by: Sequence[str] = ()
 
 
 def change_rows(snapshot: Snapshot, changes: RowChanges) -> Snapshot:
@@ -63,13 +65,17 @@ def change_rows(snapshot: Snapshot, changes: RowChanges) -> Snapshot:
         )
     moved: list[U64Array] = []
     modified: dict[str, None] = {}
+    added = 0
 
     def rows() -> Iterator[pa.RecordBatch]:
         for addresses, columns, batch in _replacing(snapshot, changes.replaced):
             moved.append(addresses)
             modified.update(dict.fromkeys(columns))
             yield batch
-        yield from conform(changes.added, snapshot.schema)
+        nonlocal added
+        for batch in conform(changes.added, snapshot.schema):
+            added += batch.num_rows
+            yield batch
 
     with removed_on_failure(snapshot.store) as paths:
         fragments = write_fragments(snapshot.store, snapshot.schema, rows(), write_options(snapshot))
@@ -92,7 +98,8 @@ def change_rows(snapshot: Snapshot, changes: RowChanges) -> Snapshot:
             removal.updated,
             tuple(fragments),
             ids,
-            inserts_keys=changes.inserts_keys,
+            inserts_keys=changes.inserts_keys and not has_key_within(snapshot.schema, changes.matched_by),
+            inserts_rows=added > 0,
         )
     committed = commit_change(snapshot, operation, paths, taken=removal.taken)
     drop_unused(committed, removal)

@@ -8,12 +8,12 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 
+from lance_engine.constraints.commit import commit
 from lance_engine.format.fragment import Fragment
 from lance_engine.format.operations import Operation
 from lance_engine.io import Store, delete_quietly
 from lance_engine.progress import Reporter
 from lance_engine.schema_tree import Schema
-from lance_engine.table.commit import commit
 from lance_engine.table.rebase import TakenRows
 from lance_engine.table.snapshot import Snapshot
 from lance_engine.write.dataset import storage_version_for

@@ -13,8 +13,8 @@ import pyarrow as pa
 from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
 from lance_engine.format.fragment import LEGACY, DataFile, Fragment
 from lance_engine.operations.changes import removed_on_failure, write_options, write_reported
-from lance_engine.operations.rows import scan
 from lance_engine.progress import Reporter
+from lance_engine.scan.partial import scan
 from lance_engine.scan.system import ROW_ADDRESS
 from lance_engine.schema_tree import Schema
 from lance_engine.table.counters import check_counter

@@ -25,8 +25,9 @@ from lance_engine.operations.changes import (
 from lance_engine.operations.fragment_size import DELETED_SHARE, TARGET_BYTES, TARGET_ROWS
 from lance_engine.operations.index_remap import follows_rows, remap_indices
 from lance_engine.operations.retry import redo_on_conflict
-from lance_engine.operations.rows import live_offsets, scan
+from lance_engine.operations.rows import live_offsets
 from lance_engine.progress import ProgressOption, Reporter
+from lance_engine.scan.partial import scan
 from lance_engine.table.index_coverage import uses_row_ids
 from lance_engine.table.snapshot import Snapshot
 from lance_engine.write.fragments import data_paths

@@ -12,7 +12,6 @@ from lance_engine.format.operations import Delete
 from lance_engine.operations.changes import commit_change
 from lance_engine.operations.retry import redo_on_conflict
 from lance_engine.operations.rows import (
-    Filter,
     U64Array,
     drop_unused,
     joined,
@@ -21,6 +20,7 @@ from lance_engine.operations.rows import (
     take_out,
 )
 from lance_engine.progress import ProgressOption, Reporter
+from lance_engine.scan.partial import Filter
 from lance_engine.scan.splits import ScanSplit, split_rows
 from lance_engine.table.snapshot import Snapshot
 

@@ -19,8 +19,8 @@ from lance_engine.index.live_zones import ROWS_OPTION, live_zones
 from lance_engine.index.order import SORT_BYTES, ExternalSorter, merged
 from lance_engine.index.segments import CoveringSegment, holds_addresses
 from lance_engine.operations.index_files import IndexFolder, index_folder
-from lance_engine.operations.rows import scan
 from lance_engine.progress import Reporter
+from lance_engine.scan.partial import scan
 from lance_engine.scan.system import ROW_ADDRESS, ROW_ID
 from lance_engine.table.snapshot import Snapshot, U64Array
 

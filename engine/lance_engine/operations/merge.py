@@ -8,10 +8,10 @@ from typing import Any, Generic, Literal, Self, TypeVar
 
 from lance_engine.errors import InvalidArgumentError
 from lance_engine.operations.merge_rows import Clause, Clauses, merge
-from lance_engine.operations.rows import Filter
 from lance_engine.operations.source_rows import MEMORY_BYTES
 from lance_engine.operations.values import Compiler, Value
 from lance_engine.progress import ProgressOption
+from lance_engine.scan.partial import Filter
 from lance_engine.table.snapshot import Snapshot
 
 Result = TypeVar("Result")

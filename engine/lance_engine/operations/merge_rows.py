@@ -10,41 +10,31 @@ from typing import Any, Final, Literal
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from lance_engine.constraints.candidates import KeyBounds, possible_rows
+from lance_engine.constraints.keys import I64Array, Keys
 from lance_engine.distinct import union
 from lance_engine.errors import (
     AmbiguousMergeError,
     InvalidArgumentError,
-    InvalidFilterError,
     SchemaMismatchError,
 )
-from lance_engine.expr import build
-from lance_engine.expr import tree as nodes
-from lance_engine.expr.tree import Node
 from lance_engine.operations.changes import (
     removed_on_failure,
     write_options,
     write_reported,
 )
-from lance_engine.operations.keys import I64Array, Keys
 from lance_engine.operations.pairs import PairCondition, PairValues, Sides
 from lance_engine.operations.retry import redo_on_conflict
-from lance_engine.operations.rows import (
-    Filter,
-    joined,
-    matching_addresses,
-    read_rows,
-    rows_that_may_pass,
-    scan,
-    shared_readers,
-)
+from lance_engine.operations.rows import joined, matching_addresses, read_rows
 from lance_engine.operations.source_rows import SourceRows
 from lance_engine.operations.update import commit_moved
 from lance_engine.operations.values import Compiler, Value, check_whole_columns, column_values
 from lance_engine.progress import ProgressOption, Reporter
+from lance_engine.scan.partial import Filter, shared_readers
 from lance_engine.scan.system import ROW_ADDRESS
 from lance_engine.schema_tree import Schema
+from lance_engine.table.constraints import has_key_within
 from lance_engine.table.snapshot import Snapshot, U64Array
 from lance_engine.write.fragments import data_paths
 from lance_engine.write.inputs import open_source
@@ -52,10 +42,6 @@ from lance_engine.write.source import check_compatible, conform
 
 # Number of rows that are combined at once.
 _STEP_ROWS: Final = 1 << 14
-# Keys of fewer rows are read faster without other threads.
-_FEW_ROWS: Final = 1 << 21
-# Maximum number of keys that are looked up individually in indices and zone maps; more use their range.
-_FEW_KEYS: Final = 2000
 
 BoolArray = npt.NDArray[np.bool_]
 
@@ -193,6 +179,7 @@ class _Merge:
             if batches is not None:
                 moved.append(_Moved(addresses, batches))
         inserted = list(self._inserted(seen, inserts))
+        inserts_rows = any(len(rows) for rows, _ in inserted)
         total = sum(len(part.addresses) for part in moved) + sum(len(rows) for rows, _ in inserted)
         reporter.begin("writing rows", total)
         new = chain.from_iterable([*(part.batches for part in moved), *(rows for _, rows in inserted)])
@@ -207,7 +194,8 @@ class _Merge:
             [part.addresses for part in moved],
             fragments,
             deleted=joined(gone),
-            inserts_keys=any(len(rows) for rows, _ in inserted),
+            inserts_keys=inserts_rows and not has_key_within(snapshot.schema, self._on),
+            inserts_rows=inserts_rows,
         )
 
     # ---- matching ----------------------------------------------------------------------------------------
@@ -242,27 +230,9 @@ class _Merge:
 
     def _possible_matches(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
         """All rows that may match, and some others; indices and zone maps exclude most of them."""
-        filter = self._key_filter()
-        fragments = None if filter is None else rows_that_may_pass(self._snapshot, filter, self._reader_for)
-        rows = scan(self._snapshot, columns, splits=fragments, reader_for=self._reader_for)
-        return rows.read_here() if self._snapshot.num_rows <= _FEW_ROWS else rows.to_batches()
-
-    def _key_filter(self) -> Node | None:
-        """A condition that every matching row passes; None if unknown."""
-        if len(self._on) > 1 or not self._keys.count:
-            return None
-        column = self._source.column(self._on[0])
-        if pa.types.is_floating(column.type) or pa.types.is_dictionary(column.type):
-            return None  # NaN is outside of any bounds
-        key = build.column(self._schema, self._on)
-        try:
-            if self._keys.count <= _FEW_KEYS:
-                return build.member(key, column.unique().drop_null())
-            bounds = pc.min_max(column)
-            low, high = (nodes.Literal(bounds[name]) for name in ("min", "max"))
-            return build.conjunction([build.compare(">=", key, low), build.compare("<=", key, high)])
-        except (pa.ArrowNotImplementedError, InvalidFilterError):
-            return None
+        bounds = KeyBounds(self._on)
+        bounds.add([self._source.column(name) for name in self._on])
+        return possible_rows(self._snapshot, columns, bounds.filter(self._schema), self._reader_for)
 
     def _choose(
         self,

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lance_engine.constraints.commit import commit
 from lance_engine.errors import CommitConflictError, UnsupportedFeatureError
 from lance_engine.format.fragment import Fragment
 from lance_engine.format.operations import Append, Delete, Merge, Operation, Project, Update
@@ -23,10 +24,10 @@ from lance_engine.operations.rows import (
     U32Array,
     drop_unused,
     live_offsets,
-    scan,
 )
+from lance_engine.scan.partial import scan
 from lance_engine.scan.system import ROW_ADDRESS
-from lance_engine.table.commit import Others, commit
+from lance_engine.table.commit import Others
 from lance_engine.table.deletions import deletion_path
 from lance_engine.table.rebase import TakenRows
 from lance_engine.table.replaced import check_not_replaced
@@ -181,7 +182,7 @@ class StagedChanges:
         if not added:
             return _Composed(Delete(updated, removed), taken, updated)
         modified = sorted({field for update in updates for field in update.fields_modified})
-        operation = Update(removed, updated, added, tuple(modified), inserts_keys=keys)
+        operation = Update(removed, updated, added, tuple(modified), inserts_keys=keys, inserts_rows=True)
         return _Composed(operation, taken, updated)
 
     def _taken(self, operations: Sequence[Operation]) -> tuple[TakenRows, tuple[Fragment, ...]]:

@@ -25,8 +25,8 @@ from lance_engine.index.inverted.segment import TextSegment
 from lance_engine.index.inverted.writer import write_metadata, write_partition
 from lance_engine.operations.index_build import Relocate
 from lance_engine.operations.index_files import IndexFolder, index_folder
-from lance_engine.operations.rows import scan
 from lance_engine.progress import Reporter
+from lance_engine.scan.partial import scan
 from lance_engine.scan.system import ROW_ID
 from lance_engine.search.text.column import TextColumn
 from lance_engine.table.snapshot import Snapshot, U64Array

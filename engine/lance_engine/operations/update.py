@@ -18,17 +18,16 @@ from lance_engine.operations.changes import (
 )
 from lance_engine.operations.retry import redo_on_conflict
 from lance_engine.operations.rows import (
-    Filter,
     drop_unused,
     joined,
     joined_lineage,
     rows_by_fragment,
-    scan,
     take_out,
     with_lineage,
 )
 from lance_engine.operations.values import ColumnValues, Compiler, Value, check_whole_columns, column_values
 from lance_engine.progress import ProgressOption, Reporter
+from lance_engine.scan.partial import Filter, scan
 from lance_engine.scan.splits import ScanSplit
 from lance_engine.scan.system import ROW_ADDRESS
 from lance_engine.table.snapshot import Snapshot, U64Array
@@ -119,12 +118,13 @@ def commit_moved(
     *,
     deleted: U64Array | None = None,
     inserts_keys: bool = False,
+    inserts_rows: bool = False,
 ) -> Snapshot:
     """Remove rows from their fragments, now that `fragments` contain them with new values.
 
     `moved` are their addresses in the order in which they were written, ascending within each part; new rows
     come after them. `deleted` are addresses of rows that are only removed. `modified` names the columns that
-    may have new values.
+    may have new values. `inserts_keys` and `inserts_rows` are those of `Update`.
     """
     schema = snapshot.schema
     with removed_on_failure(snapshot.store) as paths:
@@ -134,7 +134,14 @@ def commit_moved(
         removal = take_out(snapshot, rows_by_fragment(snapshot, gone))
         paths += removal.paths()
     ids = tuple(field.id for name in modified for field in schema.field(name).walk())
-    operation = Update(removal.removed_ids, removal.updated, tuple(placed), ids, inserts_keys=inserts_keys)
+    operation = Update(
+        removal.removed_ids,
+        removal.updated,
+        tuple(placed),
+        ids,
+        inserts_keys=inserts_keys,
+        inserts_rows=inserts_rows,
+    )
     committed = commit_change(snapshot, operation, paths, taken=removal.taken)
     drop_unused(committed, removal)
     return committed

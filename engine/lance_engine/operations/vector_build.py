@@ -17,8 +17,9 @@ from lance_engine.index.vector.options import VectorOptions
 from lance_engine.index.vector.writer import EncodedRows, write_segment
 from lance_engine.operations.index_build import Relocate
 from lance_engine.operations.index_files import index_folder
-from lance_engine.operations.rows import read_rows, scan, shared_readers
+from lance_engine.operations.rows import read_rows
 from lance_engine.progress import Reporter
+from lance_engine.scan.partial import scan, shared_readers
 from lance_engine.scan.system import ROW_ID
 from lance_engine.search.column import VectorColumn, vectors_in
 from lance_engine.table.snapshot import Snapshot, U64Array

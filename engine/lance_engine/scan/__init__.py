@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from lance_engine.scan.extremes import Extremes
     from lance_engine.scan.filter import FilterSteps
     from lance_engine.scan.filters import parse_filter
+    from lance_engine.scan.partial import rows_that_may_pass, shared_readers
+    from lance_engine.scan.partial import scan as scan_rows
     from lance_engine.scan.paths import column_names
     from lance_engine.scan.plan import FilterPlan
     from lance_engine.scan.scanner import Scanner, repeated
@@ -28,6 +30,7 @@ else:
             "scan.extremes": "Extremes",
             "scan.filter": "FilterSteps",
             "scan.filters": "parse_filter",
+            "scan.partial": "rows_that_may_pass scan=scan_rows shared_readers",
             "scan.paths": "column_names",
             "scan.plan": "FilterPlan",
             "scan.scanner": "Scanner repeated",

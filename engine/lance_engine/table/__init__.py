@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lance_engine.table.branches import read_branch
     from lance_engine.table.build import CreateOptions
     from lance_engine.table.commit import Others
-    from lance_engine.table.commit import commit as commit_transaction
+    from lance_engine.table.constraints import Check, Constraints, Key, constraints_of
     from lance_engine.table.refs import branch_store, root_store
     from lance_engine.table.seen_version import Identity, SeenFolder, SeenVersion, identity, settled
     from lance_engine.table.snapshot import Snapshot, U64Array
@@ -36,7 +36,8 @@ else:
             ),
             "table.branches": "read_branch",
             "table.build": "CreateOptions",
-            "table.commit": "Others commit=commit_transaction",
+            "table.commit": "Others",
+            "table.constraints": "Check Constraints Key constraints_of",
             "table.refs": "branch_store root_store",
             "table.seen_version": "Identity SeenFolder SeenVersion identity settled",
             "table.snapshot": "Snapshot U64Array",

@@ -29,6 +29,7 @@ from lance_engine.io.manifest_names import NamingScheme
 from lance_engine.table.auto_cleanup import clean_up_if_due
 from lance_engine.table.build import CreateOptions, VersionContent, build_version
 from lance_engine.table.conflicts import Verdict, check
+from lance_engine.table.constraints import constraints_of
 from lance_engine.table.features import NO_TRANSACTION_FILES, check_writable
 from lance_engine.table.hint import write_hint
 from lance_engine.table.rebase import TakenRows, rebase
@@ -43,6 +44,8 @@ from lance_engine.table.versions import (
 
 #: Concurrent commits: versions and transactions, ascending.
 Others: TypeAlias = Sequence[tuple[int, Transaction]]
+#: Checks a version before it is written: that version, the latest one, the one that was read, the operation.
+Check: TypeAlias = Callable[[Snapshot, Snapshot | None, Snapshot | None, Operation], None]
 
 MAX_ATTEMPTS: Final = 20
 # Limits in seconds; and in slots, for slow storage such as object stores.
@@ -63,6 +66,7 @@ def commit(
     max_attempts: int = MAX_ATTEMPTS,
     transaction_id: str | None = None,
     validate: Callable[[Snapshot, Others], None] | None = None,
+    checks: Callable[[], Check] | None = None,
 ) -> Snapshot:
     """Commit an operation and return the new version.
 
@@ -75,7 +79,8 @@ def commit(
     kept. Among commits with the same `transaction_id` (a UUID, random by default) and the same
     `read_version`, only one takes place; the others return its version. `validate` is called before each
     attempt with the latest version and the commits of others since `read_version`, if any, and raises an
-    error if the operation must not be committed after them.
+    error if the operation must not be committed after them. `checks` makes the check of the constraints of
+    the table (`lance_engine.constraints.commit`); without it, rows cannot be written to a table that has any.
 
     CommitConflictError: the operation has to be repeated on the latest version. IncompatibleChangeError: it
     no longer applies. Both name the conflicting version and operation. DatasetExistsError: `read_version` is
@@ -83,9 +88,12 @@ def commit(
     """
     store = open_store(target, storage_options)
     identifier = transaction_id or str(uuid.uuid4())
-    transaction = Transaction(read_version, identifier, operation, dict(properties or {}))
-    attempt = _Attempt(store, transaction, options or CreateOptions(), storage_options, taken, read)
+    transaction = Transaction(read_version, identifier, _with_keys(operation, read), dict(properties or {}))
+    attempt = _Attempt(
+        store, transaction, operation, options or CreateOptions(), storage_options, taken, read
+    )
     attempt.validate = validate
+    attempt.check = None if checks is None else checks()
     try:
         slot = 0.0
         for number in range(max_attempts):
@@ -115,6 +123,20 @@ def commit(
     return snapshot
 
 
+def _with_keys(operation: Operation, read: Snapshot | None) -> Operation:
+    """The operation, marked for other writers if it inserts or changes keys of the table.
+
+    Ours check the keys themselves, so that the mark does not make this operation conflict with theirs.
+    """
+    if not isinstance(operation, Update) or read is None or operation.inserts_keys:
+        return operation
+    fields = {field for key in constraints_of(read.schema).keys for field in key.fields}
+    changes_keys = not fields.isdisjoint(operation.fields_modified)
+    if not changes_keys and not (operation.inserts_rows and fields):
+        return operation
+    return dataclasses.replace(operation, inserts_keys=True)
+
+
 class _Attempt:
     """The state of one commit over its attempts."""
 
@@ -122,6 +144,7 @@ class _Attempt:
         self,
         store: Store,
         transaction: Transaction,
+        operation: Operation,
         options: CreateOptions,
         storage_options: Mapping[str, Any] | None,
         taken: TakenRows | None,
@@ -130,16 +153,17 @@ class _Attempt:
         self._read = read
         self._store = store
         self.validate: Callable[[Snapshot, Others], None] | None = None
+        self.check: Check | None = None
         self._others: list[tuple[int, Transaction]] = []
         self._transaction = transaction
         self._options = options
         self._storage_options = storage_options
-        # The operation as requested; that of the transaction is adapted to concurrent commits.
-        self._operation = transaction.operation
+        # The operation as requested; that of the transaction is adapted to concurrent commits and to keys.
+        self._operation = operation
         # The rows that it removes, if they are known: others may have removed different ones.
         self._removal: tuple[Delete | Update, TakenRows] | None = None
-        if taken is not None and taken.offsets and isinstance(self._operation, Delete | Update):
-            self._removal = (self._operation, taken)
+        if taken is not None and taken.offsets and isinstance(transaction.operation, Delete | Update):
+            self._removal = (transaction.operation, taken)
         self._deletion_files: tuple[str, ...] = ()
         self.outcome_unknown = False
         # The last commit of another writer that may have changed the same fragments.
@@ -324,6 +348,7 @@ class _Attempt:
             latest, self._transaction.operation, self._options, transaction_file, restored
         )
         manifest, index_section = version.manifest, version.index_section
+        self._check_constraints(latest, version)
         if transaction_file and not self._wrote_file:
             self._wrote_file = True
             self._store.put(f"{TRANSACTIONS}/{transaction_file}", self._content)
@@ -342,6 +367,18 @@ class _Attempt:
             raise
         write_hint(self._store, manifest.version)
         return self._snapshot(manifest, index_section)
+
+    def _check_constraints(self, latest: VersionContent | None, version: VersionContent) -> None:
+        if self.check is None:
+            constraints = constraints_of(version.manifest.schema)
+            if constraints.enforced or constraints.checks:
+                raise UnsupportedFeatureError(
+                    "The constraints of the table need a check", path=self._store.uri
+                )
+            return
+        before = None if latest is None else self._snapshot(latest.manifest, latest.index_section)
+        after = self._snapshot(version.manifest, version.index_section)
+        self.check(after, before, self._read, self._transaction.operation)
 
     def _snapshot(self, manifest: Manifest, index_section: bytes | None) -> Snapshot:
         return Snapshot(

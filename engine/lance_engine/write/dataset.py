@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import pyarrow as pa
 
+from lance_engine.constraints.commit import commit
+from lance_engine.constraints.declared import declared_key
 from lance_engine.encodings.profile import ProfileName
 from lance_engine.errors import (
     DatasetExistsError,
@@ -24,7 +26,7 @@ from lance_engine.progress import ProgressOption, Reporter
 from lance_engine.schema_tree import Schema
 from lance_engine.table.branches import read_branch
 from lance_engine.table.build import CreateOptions
-from lance_engine.table.commit import commit
+from lance_engine.table.constraints import constraints_of, with_key
 from lance_engine.table.features import check_writable
 from lance_engine.table.refs import branch_store
 from lance_engine.table.snapshot import Snapshot
@@ -62,6 +64,7 @@ def write_dataset(
     stable_row_ids: bool = False,
     progress: ProgressOption = None,
     convert: Converter | None = None,
+    primary_key: Sequence[str] | None = None,
 ) -> Snapshot:
     """Write `data` as one new version of the dataset at `uri` and return that version.
 
@@ -73,6 +76,8 @@ def write_dataset(
     `branch` is an existing branch to write to instead of the main branch. A dataset created with
     `stable_row_ids` keeps the ids of its rows when they are updated or compacted; the option does not change
     existing datasets. `progress` is the same as in operations (see `lance_engine.progress`).
+    `primary_key` are columns whose values, together, occur once and are never null; appending keeps the key
+    that the dataset has.
     `convert` converts appended values to types that Arrow does not have.
 
     If anything fails, nothing is committed and no data file remains.
@@ -115,15 +120,29 @@ def write_dataset(
     )
     reporter.begin("writing rows", total_rows)
     if extended is not None:
+        if primary_key is not None:
+            _check_primary_key(extended, primary_key)
         return _append(store, extended, arrow_schema, conform(batches, extended.schema, convert), options)
     if options.version >= (2, 2):
         arrow_schema = with_blobs_v2(arrow_schema)
     schema = Schema.from_arrow(arrow_schema)
+    if primary_key is not None:
+        schema = with_key(schema, declared_key(schema, primary_key, is_primary=True))
     created = CreateOptions(storage_version=options.data_storage_version, stable_row_ids=stable_row_ids)
     with removing_new_folders(store):
         fragments = write_fragments(store, schema, batches, options)
         operation = Overwrite(tuple(fragments), schema)
         return _commit(store, operation, fragments, current, storage_options, created)
+
+
+def _check_primary_key(current: Snapshot, wanted: Sequence[str]) -> None:
+    known = next((key.columns for key in constraints_of(current.schema).keys if key.is_primary), ())
+    if known != tuple(wanted):
+        raise InvalidArgumentError(
+            f"The primary key of the dataset is {', '.join(known)}" if known else "It has no primary key",
+            path=current.uri,
+            remedy="Omit primary_key, or declare the key with Dataset.add_key",
+        )
 
 
 def check_extension(uri: str) -> None:

@@ -10,6 +10,7 @@ import pytest
 from counts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from lance_engine.constraints.keys import Keys
 from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import (
     AmbiguousMergeError,
@@ -19,7 +20,6 @@ from lance_engine.errors import (
     SchemaMismatchError,
     UnsupportedTypeError,
 )
-from lance_engine.operations.keys import Keys
 from lance_engine.write.dataset import write_dataset
 from memory_tables import in_memory, nothing_left_behind
 from memory_tables import rows_by_id as rows

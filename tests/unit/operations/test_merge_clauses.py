@@ -9,9 +9,9 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
+from lance_engine.constraints.keys import Keys
 from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import ColumnNotFoundError, InvalidFilterError, SchemaMismatchError
-from lance_engine.operations.keys import Keys
 from lance_engine.operations.source_rows import SourceRows
 from lance_engine.progress import ProgressEvent
 from memory_tables import in_memory

@@ -1,0 +1,1 @@
+"""Constraints of tables: which rows violate them, found before a version is committed."""

@@ -1,0 +1,102 @@
+"""Rows of a version that may have one of some keys: indices and zone maps exclude most of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lance_engine.errors import InvalidFilterError
+from lance_engine.expr import build
+from lance_engine.expr import tree as nodes
+from lance_engine.expr.tree import Node
+from lance_engine.scan.partial import ReaderFor, rows_that_may_pass, scan
+from lance_engine.table.snapshot import Snapshot
+
+# Keys of fewer rows are read faster without other threads.
+_FEW_ROWS: Final = 1 << 21
+# Maximum number of keys that are looked up individually in indices and zone maps; more use their range.
+_FEW_KEYS: Final = 2000
+
+
+class KeyBounds:
+    """What is known of some keys: the values of each column if they are few, otherwise their range."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._columns = {name: _Bounds() for name in names}
+
+    def add(self, columns: Sequence[pa.Array]) -> None:
+        """More keys, by column."""
+        for bounds, column in zip(self._columns.values(), columns, strict=True):
+            bounds.add(column)
+
+    def filter(self, schema: pa.Schema) -> Node | None:
+        """A condition that every row with one of the keys passes; None if unknown."""
+        found = (bounds.filter(build.column(schema, [name])) for name, bounds in self._columns.items())
+        known = [node for node in found if node is not None]
+        return build.conjunction(known) if known else None
+
+
+class _Bounds:
+    """The values of one column."""
+
+    def __init__(self) -> None:
+        self._few: pa.Array | None = None
+        self._range: pa.Array | None = None
+        self._is_known = True
+
+    def add(self, column: pa.Array) -> None:
+        # NaN is outside of any bounds.
+        if pa.types.is_floating(column.type) or pa.types.is_dictionary(column.type):
+            self._is_known = False
+        if not self._is_known or not len(column):
+            return
+        try:
+            if self._range is None:
+                values = column if self._few is None else pa.concat_arrays([self._few, column])
+                values = values.unique().drop_null()
+                if len(values) <= _FEW_KEYS:
+                    self._few = values
+                    return
+                self._few, column = None, values
+            bounds = pc.min_max(column)
+            ends = pa.array([bounds[name].as_py() for name in ("min", "max")], column.type)
+            ends = ends if self._range is None else pa.concat_arrays([self._range, ends])
+            found = pc.min_max(ends)
+            self._range = pa.array([found[name].as_py() for name in ("min", "max")], column.type)
+        except (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError):
+            self._is_known = False
+
+    def filter(self, key: Node) -> Node | None:
+        if not self._is_known or (self._few is None and self._range is None):
+            return None
+        try:
+            if self._range is None:
+                return build.member(key, self._few)
+            low, high = (nodes.Literal(self._range[place]) for place in (0, 1))
+            return build.conjunction([build.compare(">=", key, low), build.compare("<=", key, high)])
+        except (pa.ArrowNotImplementedError, InvalidFilterError):
+            return None
+
+
+def possible_rows(
+    snapshot: Snapshot,
+    columns: Sequence[str],
+    filter: Node | None,
+    reader_for: ReaderFor,
+    fragments: Collection[int] | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """All rows that pass `filter`, and some others; only of the `fragments` with these ids, if given."""
+    if fragments is None:
+        splits = None if filter is None else rows_that_may_pass(snapshot, filter, reader_for)
+        rows = scan(snapshot, columns, splits=splits, reader_for=reader_for)
+    elif filter is None:
+        wanted = [fragment for fragment in snapshot.fragments if fragment.id in fragments]
+        rows = scan(snapshot, columns, fragments=wanted, reader_for=reader_for)
+    else:
+        found = rows_that_may_pass(snapshot, filter, reader_for)
+        splits = [split for split in found if split.fragment_id in fragments]
+        rows = scan(snapshot, columns, splits=splits, reader_for=reader_for)
+    return rows.read_here() if snapshot.num_rows <= _FEW_ROWS else rows.to_batches()
