@@ -69,7 +69,7 @@ $(STAMPS)/dev: $(BUILD_INPUTS) | $(STAMPS)/build-requirements
 
 # --- what to run ----------------------------------------------------------------------------------------------------
 
-.PHONY: help demo test test-all test-pushdowns test-datafusion test-matrix test-spark-versions test-sail test-wheel-spark fuzz mutants differential planted-faults endurance lint format bench bench-spark bench-report docs screenshots wheel test-wheel first-minutes test-aarch64 setup clean
+.PHONY: help demo test test-all test-pushdowns test-datafusion test-matrix test-spark-versions test-sail test-wheel-spark fuzz mutants differential planted-faults endurance races lint format bench bench-spark bench-report docs screenshots wheel test-wheel first-minutes test-aarch64 setup clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 12
@@ -152,6 +152,9 @@ planted-faults: $(STAMPS)/dev  ## Put mended faults back one by one: after how m
 endurance: $(STAMPS)/dev  ## Hours of use in half an hour: interrupts, iterations, writers, kills, full disks
 	@LANCE_SQL_ROUNDS=10000 $(BIN)/python -m pytest -m slow tests/faults/test_long_runs.py tests/faults/test_endurance.py \
 	  tests/faults/test_interrupts.py $(PYTEST_ARGS)
+
+races: $(STAMPS)/dev  ## Upserts of the same keys by two to eight writers: duplicates and lost changes are counted
+	@nice -n 10 $(BIN)/python benchmarks/races.py
 
 lint: $(STAMPS)/dev  ## ruff, mypy (strict) and clang-format, changing nothing
 	@$(BIN)/ruff check --quiet

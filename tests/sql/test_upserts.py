@@ -65,12 +65,11 @@ STATEMENTS: list[str | tuple[str, list[Any]]] = [
     "WITH q AS (SELECT 1 AS k, 2 AS v, 3 AS w) INSERT INTO r SELECT * FROM q "
     "ON CONFLICT DO UPDATE SET v = excluded.v + 100 RETURNING *",
     "INSERT INTO r SELECT k, v, w FROM r ON CONFLICT DO UPDATE SET v = r.v + excluded.v",
-    "INSERT INTO m VALUES (1, 1), (2, 1), (2, 2) ON CONFLICT DO NOTHING RETURNING *",
-    "INSERT INTO m VALUES (5, 5), (5, 6), (6, 6) ON CONFLICT DO NOTHING RETURNING *",
+    # Of several new rows that conflict by several keys, DuckDB takes any.
+    "INSERT INTO m VALUES (1, 1), (2, 2) ON CONFLICT DO NOTHING RETURNING *",
+    "INSERT INTO m VALUES (5, 5), (6, 6), (2, 8), (8, 1) ON CONFLICT DO NOTHING RETURNING *",
     "INSERT INTO m VALUES (1, 7) ON CONFLICT (b) DO NOTHING",
     "INSERT INTO m VALUES (9, 6) ON CONFLICT (b) DO UPDATE SET a = excluded.a RETURNING *",
-    "INSERT INTO m VALUES (1, 50), (60, 50) ON CONFLICT DO NOTHING RETURNING *",
-    "INSERT INTO m VALUES (70, 1), (70, 51) ON CONFLICT DO NOTHING RETURNING *",
     "INSERT INTO m VALUES (NULL, NULL), (NULL, NULL) ON CONFLICT DO NOTHING RETURNING *",
     "INSERT OR REPLACE INTO m VALUES (1, 1)",
     "INSERT INTO p VALUES (1, 'a', 1), (1, 'b', 1), (1, NULL, 1), (1, NULL, 1), (1, 'a', 2) "
@@ -152,9 +151,8 @@ def _random_statement(random: Random) -> str:
             return "NULL"
         return str(random.randrange(12)) if kind == "i" else repr(random.choice("abc"))
 
-    rows = ", ".join(
-        f"({', '.join(value(kind) for kind in kinds)})" for _ in range(random.choice([1, 1, 2, 3, 8]))
-    )
+    count = 1 if table == "m" else random.choice([1, 1, 2, 3, 8])
+    rows = ", ".join(f"({', '.join(value(kind) for kind in kinds)})" for _ in range(count))
     first = random.choice(["INSERT", "INSERT", "INSERT", "INSERT OR REPLACE", "INSERT OR IGNORE"])
     text = f"{first} INTO {table} VALUES {rows}"
     if first == "INSERT" and random.random() < 0.9:

@@ -22,7 +22,7 @@ _FEW_KEYS: Final = 2000
 
 
 class KeyBounds:
-    """What is known of some keys: the values of each column if they are few, otherwise their range."""
+    """What the keys of some rows are: the values of each column if they are few, otherwise their range."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._columns = {name: _Bounds() for name in names}
