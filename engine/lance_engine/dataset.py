@@ -550,13 +550,16 @@ class DatasetVersion(Public):
         return self._at(add_key(self.snapshot, columns, is_primary=primary, is_enforced=enforced))
 
     def add_check(self, condition: str, name: str | None = None) -> Self:
-        """Declare that a condition, SQL text as in filters, is false for no row, now and after any commit."""
+        """Declare that `condition`, SQL text as in filters, is false for no row, now and after any commit.
+
+        `name` is that of the constraint; the default is made of the names of its columns.
+        """
         from lance_engine.operations.constraints import add_check
 
         return self._at(add_check(self.snapshot, condition, name))
 
     def drop_constraint(self, name: str) -> Self:
-        """Remove a key or a CHECK condition; ``ds.inspect.constraints()`` shows the names."""
+        """Remove the key or CHECK condition called `name`; ``ds.inspect.constraints()`` shows the names."""
         from lance_engine.operations.constraints import drop_constraint
 
         return self._at(drop_constraint(self.snapshot, name))
