@@ -60,19 +60,19 @@ def _options(line: str) -> dict[str, Any]:
         "-d": "directory", "--directory": "directory", "-e": "engine", "--engine": "engine", "-o": "out",
         "--out": "out",
     }  # fmt: skip
-    found: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     words = iter(shlex.split(line))
     for word in words:
         if word == "--progress":
-            found["progress"] = True
+            options["progress"] = True
             continue
         value = next(words, None)
         if word not in names or value is None:
             raise LanceError(f"Unexpected {word!r}", remedy=f"Write {_USAGE}")
         if names[word] == "out" and not value.isidentifier():
             raise LanceError(f"{value!r} is not the name of a variable", remedy="Write for example --out top")
-        found[names[word]] = value
-    return found
+        options[names[word]] = value
+    return options
 
 
 def load_ipython_extension(shell: Any) -> None:

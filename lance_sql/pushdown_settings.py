@@ -104,7 +104,7 @@ def _names(value: str) -> frozenset[str]:
 
 
 def _boolean(name: str, value: str) -> bool:
-    found = _BOOLEANS.get(value.strip().lower())
-    if found is None:
+    boolean = _BOOLEANS.get(value.strip().lower())
+    if boolean is None:
         raise InvalidArgumentError(f"{name} must be true or false", remedy=f"Write SET {name} = true")
-    return found
+    return boolean

@@ -167,8 +167,8 @@ def _pieces(name: str, column: pa.ChunkedArray) -> list[npt.NDArray[Any]]:
             column=name,
             remedy=f'Leave such rows out, for example with filter="{name} IS NOT NULL", or fill them in SQL',
         )
-    found = [values.to_numpy(zero_copy_only=False) for values in flat]
+    pieces = [values.to_numpy(zero_copy_only=False) for values in flat]
     if not vectors:
-        return found
+        return pieces
     width = column.type.list_size
-    return [values.reshape(len(chunk), width) for chunk, values in zip(chunks, found, strict=True)]
+    return [values.reshape(len(chunk), width) for chunk, values in zip(chunks, pieces, strict=True)]

@@ -11,20 +11,20 @@ import pyarrow.types as at
 def python_values(values: pa.Array | pa.ChunkedArray) -> list[Any]:
     """`values.to_pylist()`; what Python cannot hold, such as a date in the year 10000, is text."""
     try:
-        found: list[Any] = values.to_pylist()
+        python_values: list[Any] = values.to_pylist()
     except (OverflowError, ValueError):
-        found = [_value(value) for value in values]
-    return found
+        python_values = [_value(value) for value in values]
+    return python_values
 
 
 def python_rows(rows: pa.RecordBatch | pa.Table) -> list[dict[str, Any]]:
     """`rows.to_pylist()`; what Python cannot hold is text."""
     try:
-        found: list[dict[str, Any]] = rows.to_pylist()
+        python_rows: list[dict[str, Any]] = rows.to_pylist()
     except (OverflowError, ValueError):
         columns = map(python_values, rows.columns)
-        found = [dict(zip(rows.schema.names, row, strict=True)) for row in zip(*columns, strict=True)]
-    return found
+        python_rows = [dict(zip(rows.schema.names, row, strict=True)) for row in zip(*columns, strict=True)]
+    return python_rows
 
 
 def _value(value: pa.Scalar) -> Any:

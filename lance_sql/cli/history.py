@@ -100,13 +100,13 @@ def diff_command(path: str, first: int, second: int, as_json: bool, **which: Any
     as removed and as added.
     """
     before, after = (open_dataset(path, version, **which) for version in (first, second))
-    found = _differences(before.snapshot, after.snapshot)
+    differences = _differences(before.snapshot, after.snapshot)
     if as_json:
         from lance_sql.cli.output import print_json
 
-        print_json(found)
+        print_json(differences)
     else:
-        click.echo("\n".join(map(legible_line, _described(found))))
+        click.echo("\n".join(map(legible_line, _described(differences))))
 
 
 def _differences(before: Snapshot, after: Snapshot) -> dict[str, Any]:

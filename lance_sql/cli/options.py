@@ -16,14 +16,14 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 def pairs(ctx: click.Context, parameter: click.Parameter, values: Sequence[str]) -> dict[str, str]:
     """Parse ``key=value`` strings into a dictionary."""
-    found = {}
+    pairs = {}
     for text in values:
         key, separator, value = text.partition("=")
         if not separator or not key:
             # The value is left out: it may be a secret.
             raise click.BadParameter("expected KEY=VALUE", ctx, parameter)
-        found[key.strip()] = value.strip()
-    return found
+        pairs[key.strip()] = value.strip()
+    return pairs
 
 
 def _storage_options(ctx: click.Context, parameter: click.Parameter, values: Sequence[str]) -> dict[str, str]:

@@ -122,7 +122,7 @@ def nearest_command(
     lance-sql nearest items.lance embedding row:17
     """
     dataset = open_dataset(path, **which)
-    found = dataset.nearest(
+    nearest = dataset.nearest(
         column,
         _vector(dataset, column, vector),
         count,
@@ -131,7 +131,7 @@ def nearest_command(
         columns=_names(columns),
         use_index=not exact,
     )
-    _show(found, format, as_json)
+    _show(nearest, format, as_json)
 
 
 @click.command("search")

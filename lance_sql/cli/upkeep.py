@@ -28,12 +28,12 @@ class Span(click.ParamType):  # type: ignore[type-arg]  # generic only in newer 
     def convert(self, value: Any, param: Any, ctx: Any) -> datetime.timedelta:
         if isinstance(value, datetime.timedelta):
             return value
-        found = _SPAN.fullmatch(str(value))
-        if found is None:
+        match = _SPAN.fullmatch(str(value))
+        if match is None:
             self.fail(
                 f"invalid duration {value!r}: use a number and a unit, such as 7d, 12h, 30m or 2w", param, ctx
             )
-        return datetime.timedelta(**{_UNITS[found[2]]: int(found[1])})
+        return datetime.timedelta(**{_UNITS[match[2]]: int(match[1])})
 
 
 @click.command("compact")

@@ -235,8 +235,8 @@ def _batches_with_strings(
 
 
 def _as_strings(array: Any, codes: DictionaryCodes, kind: pa.DataType) -> Any:
-    found = codes.strings(array)
-    return found if found.type == kind else found.cast(kind)
+    strings = codes.strings(array)
+    return strings if strings.type == kind else strings.cast(kind)
 
 
 def _is_one_dictionary(codes: DictionaryCodes, found: ComparedColumns, uses: Uses) -> bool:

@@ -83,8 +83,8 @@ class Filters:
         return ""  # of settings and functions when the statement runs
 
     def applied(self, asked: Asked, query: Query | None = None) -> Query | None:
-        found = self.conditions(asked)
-        return NarrowedQuery(query or asked.planned(), found, asked.engine) if found else None
+        conditions = self.conditions(asked)
+        return NarrowedQuery(query or asked.planned(), conditions, asked.engine) if conditions else None
 
     def described(self, asked: Asked) -> str | None:
         return None  # the scans say so
@@ -100,13 +100,13 @@ class Filters:
             return ()
         known: LruCache[Any, Any] = asked.plan.fact("conditions", lambda: LruCache(_KEPT_VALUES))
         values = _values(parts, asked)
-        found: Sequence[ScanCondition] = known.computed(
+        conditions: Sequence[ScanCondition] = known.computed(
             values, lambda: [part for one in parts for part in _conditions(query, one, asked)]
         )
-        if not any(condition.decision.pushed for condition in found):
-            return found
+        if not any(condition.decision.pushed for condition in conditions):
+            return conditions
         scans = asked.planned().scans
-        return [condition for condition in found if scans.get(condition.table) == 1]
+        return [condition for condition in conditions if scans.get(condition.table) == 1]
 
 
 def _parts(query: BoundQuery) -> Iterator[_Found]:

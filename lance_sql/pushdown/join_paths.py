@@ -24,7 +24,7 @@ def key_paths(query: BoundQuery) -> list[KeyPath]:
     reader = _Reader(query)
     for scope in query.scopes:
         reader.read(scope)
-    edges, found = reader.edges, []
+    edges, key_paths = reader.edges, []
     pairs = {
         (build.occurrence.table, build.column, probe.occurrence.table, probe.column) for build, probe in edges
     }
@@ -33,8 +33,8 @@ def key_paths(query: BoundQuery) -> list[KeyPath]:
         sources = [Place(Occurrence(build, number), key) for number in range(counts[build])]
         targets = [Place(Occurrence(probe, number), column) for number in range(counts[probe])]
         if build != probe and all(any((source, target) in edges for source in sources) for target in targets):
-            found.append(KeyPath(build, key, probe, column))
-    return found
+            key_paths.append(KeyPath(build, key, probe, column))
+    return key_paths
 
 
 class _Reader:

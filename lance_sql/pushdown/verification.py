@@ -78,16 +78,16 @@ def _keys(root: Any) -> tuple[int, ...]:
     names = [item.alias_or_name.lower() for item in root.expressions]
     if any(item.find(exp.Star) is not None and not item.find(exp.AggFunc) for item in root.expressions):
         return ()
-    found: list[int] = []
+    keys: list[int] = []
     for item in order.expressions:
         key = item.this if isinstance(item, exp.Ordered) else item
         if isinstance(key, exp.Literal) and key.name.isdecimal():
-            found.append(int(key.name) - 1)
+            keys.append(int(key.name) - 1)
         elif isinstance(key, exp.Column) and not key.table and names.count(key.name.lower()) == 1:
-            found.append(names.index(key.name.lower()))
+            keys.append(names.index(key.name.lower()))
         else:
             break
-    return tuple(found)
+    return tuple(keys)
 
 
 def _without_limit(statement: Statement, words: list[str]) -> str | None:

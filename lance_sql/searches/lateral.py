@@ -107,10 +107,10 @@ def _columns(node: exp.Expression) -> list[exp.Column]:
 
 def _sources(select: exp.Select) -> list[Any]:
     begin: Any = select.args["from_"]
-    found = [begin.this, *(join.this for join in select.args.get("joins") or ())]
-    for source in list(found):
-        found += [join.this for join in source.args.get("joins") or ()]
-    return found
+    sources = [begin.this, *(join.this for join in select.args.get("joins") or ())]
+    for source in list(sources):
+        sources += [join.this for join in source.args.get("joins") or ()]
+    return sources
 
 
 def _unclear(search: Correlated) -> UnsupportedFeatureError:

@@ -42,11 +42,11 @@ class NearestFirst:
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """The columns of rows that include the first `k`; all rows if that is unknown."""
-        found = self._candidates(columns)
-        if found is None:
+        candidates = self._candidates(columns)
+        if candidates is None:
             yield from self.dataset.scan(list(columns), self.filter).to_batches()
         else:
-            yield from found.select(list(columns)).to_batches()
+            yield from candidates.select(list(columns)).to_batches()
 
     def _candidates(self, columns: Sequence[str]) -> pa.Table | None:
         names = list(dict.fromkeys([*columns, self.column]))
@@ -54,18 +54,18 @@ class NearestFirst:
             return self._nearest(names, self.k, use_index=True)
         wanted = self.k + max(16, self.k // 4)
         while wanted <= _MOST_TIES:
-            found = self._nearest(names, wanted, use_index=False)
-            if found.num_rows < wanted:
-                return found if found.num_rows >= self.k else None
-            distances = found["_distance"].to_numpy()
-            if distances[-1] - distances[self.k - 1] > self._margin(found):
-                return found
+            candidates = self._nearest(names, wanted, use_index=False)
+            if candidates.num_rows < wanted:
+                return candidates if candidates.num_rows >= self.k else None
+            distances = candidates["_distance"].to_numpy()
+            if distances[-1] - distances[self.k - 1] > self._margin(candidates):
+                return candidates
             wanted *= 4
         return None
 
     def _nearest(self, columns: list[str], k: int, use_index: bool) -> pa.Table:
         stored = [name for name in columns if name != "_rowid"]
-        found: pa.Table = self.dataset.nearest(
+        nearest: pa.Table = self.dataset.nearest(
             self.column,
             self.query,
             k,
@@ -75,7 +75,7 @@ class NearestFirst:
             with_row_id="_rowid" in columns,
             use_index=use_index,
         )
-        return found
+        return nearest
 
     def _margin(self, found: pa.Table) -> float:
         """The minimum difference of two distances that the engine orders as we do."""
@@ -234,12 +234,12 @@ def _condition(table: OneTable, tree: Any, dataset: SqlDataset, value: Callable[
     )  # fmt: skip
     if not all(isinstance(node, certain) for node in tree.walk()):
         return None
-    found = as_condition(table, tree, dataset, value)
+    condition = as_condition(table, tree, dataset, value)
     try:
-        parsed: Node | None = None if found is None else parse_sql(found, dataset.storage_schema)
+        parsed: Node | None = None if condition is None else parse_sql(condition, dataset.storage_schema)
     except LanceError:
         return None
     # Engines compare zoned timestamps in the time zone of the session.
     if parsed is None or any(has_zone(node.type) for node in walk(parsed)):
         return None
-    return found
+    return condition

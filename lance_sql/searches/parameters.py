@@ -89,12 +89,12 @@ class SearchParameters:
 
 def parameter_places(tokens: list[Token]) -> list[tuple[int, int, str]]:
     """Start, end and name of every parameter; those written ``?`` are numbered."""
-    found = []
+    parameter_places = []
     number = 0
     for position, token in enumerate(tokens):
         if token.kind == "parameter":
             number += 1
-            found.append((token.start, token.end, str(number)))
+            parameter_places.append((token.start, token.end, str(number)))
         elif token.text == "$" and position + 1 < len(tokens) and tokens[position + 1].start == token.end:
-            found.append((token.start, tokens[position + 1].end, tokens[position + 1].text))
-    return found
+            parameter_places.append((token.start, tokens[position + 1].end, tokens[position + 1].text))
+    return parameter_places

@@ -48,7 +48,7 @@ def _values(statement: Statement) -> dict[str, str]:
     tokens = statement.tokens
     if len(tokens) < 3:
         return {}
-    found = {}
+    values = {}
     given = [argument for argument in arguments(tokens[3 : closing(tokens, 2)]) if argument]
     for number, argument in enumerate(given, 1):
         if any(token.kind == "parameter" or token.text == "$" for token in argument):
@@ -60,8 +60,8 @@ def _values(statement: Statement) -> dict[str, str]:
         value = argument[2:] if named else argument
         text = statement.original[value[0].start : value[-1].end]
         whole = len(value) == 1 or value[0].text == "["
-        found[argument[0].value if named else str(number)] = text if whole else f"({text})"
-    return found
+        values[argument[0].value if named else str(number)] = text if whole else f"({text})"
+    return values
 
 
 def _filled(name: str, text: str, values: dict[str, str]) -> str:

@@ -335,14 +335,14 @@ class Searches:
         return options
 
     def _dataset(self, call: SearchCall) -> SqlDataset:
-        found = self._found(call.location, call.quoted)
-        if found is None:
+        dataset = self._found(call.location, call.quoted)
+        if dataset is None:
             raise DatasetNotFoundError(
                 f"{call.function.name}: dataset not found",
                 path=call.location,
                 remedy="Use a path such as 'x.lance', or the name of a registered dataset",
             )
-        return found
+        return dataset
 
     def _found(self, location: str, quoted: bool) -> SqlDataset | None:
         """The dataset of a path or name; quoted names may contain dots, as unquoted ones do."""
@@ -380,8 +380,8 @@ class Searches:
         if self._parameters.holds(expression):
             return self._parameters.take(expression)
         if expression.is_query:
-            found = self._host.rows_of(expression.text[1:-1])
-            return found.column(0)[0].as_py() if found.num_rows else None
+            rows = self._host.rows_of(expression.text[1:-1])
+            return rows.column(0)[0].as_py() if rows.num_rows else None
         return self._computed(expression.text)
 
 

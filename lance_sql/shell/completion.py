@@ -53,8 +53,8 @@ class SqlCompleter(Completer):
         if path is not None and before.count("'") % 2:
             yield from _paths(path[1])
             return
-        found = _WORD.search(before)
-        word = found[0] if found is not None else ""
+        match = _WORD.search(before)
+        word = match[0] if match is not None else ""
         previous = [token.upper for token in tokenize(before[: len(before) - len(word)])][-1:]
         if previous and (previous[0] in _BEFORE_TABLE or before.lstrip().startswith("\\d")):
             yield from _matching(self._tables(), word)

@@ -120,11 +120,11 @@ def query_tree(statement: Statement) -> Tree | None:
         return tree_of(statement)
     position = query_position(tokens)
     begin = tokens[position].start if position < len(tokens) else 0
-    found = tree_of(Statement(statement.original[begin:]))
-    if found is None:
+    tree = tree_of(Statement(statement.original[begin:]))
+    if tree is None:
         return None
-    edits = ((begin + start, begin + end, text) for start, end, text in found.edits)
-    return Tree(found.root, statement, ((0, begin, ""), *edits))
+    edits = ((begin + start, begin + end, text) for start, end, text in tree.edits)
+    return Tree(tree.root, statement, ((0, begin, ""), *edits))
 
 
 def _long_lists(tokens: list[Token]) -> Iterator[tuple[int, int, str]]:

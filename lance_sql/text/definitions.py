@@ -72,14 +72,14 @@ def _is_whole_name(tokens: Sequence[Token], position: int) -> bool:
 
 def _common_tables(tokens: Sequence[Token]) -> set[str]:
     """The names before ``AS (``, in lower case: those of common table expressions hide tables."""
-    found = set()
+    common_tables = set()
     for position, token in enumerate(tokens):
         words = [following.upper for following in tokens[position + 1 : position + 4]]
         if token.kind in ("word", "quoted") and words[:1] == ["AS"] and "(" in words[1:]:
-            found.add(token.value.lower())
+            common_tables.add(token.value.lower())
         elif token.text == "(" and position:  # a name with columns: t (a, b) AS (
-            found.add(tokens[position - 1].value.lower() if _has_columns(tokens, position) else "")
-    return found
+            common_tables.add(tokens[position - 1].value.lower() if _has_columns(tokens, position) else "")
+    return common_tables
 
 
 def _has_columns(tokens: Sequence[Token], position: int) -> bool:

@@ -77,15 +77,15 @@ _SUFFIX = re.compile(r"(?P<location>.+)@(?P<choice>[^@/]+)|(?P<path>.+\.lance)@(
 
 def split_suffix(name: str) -> tuple[str, VersionChoice] | None:
     """``x.lance@3`` or ``x.lance@prod``: the location and the version or name; None without a suffix."""
-    found = _SUFFIX.fullmatch(name)
-    if found is None:
+    match = _SUFFIX.fullmatch(name)
+    if match is None:
         return None
-    text = found["choice"] or found["name"]
+    text = match["choice"] or match["name"]
     if text.isdecimal():
         choice = VersionChoice(version=int(text))
     else:
         choice = VersionChoice(branch=text) if "/" in text else VersionChoice(tag=text)
-    return found["location"] or found["path"], choice
+    return match["location"] or match["path"], choice
 
 
 def moment(expression: str) -> datetime.datetime:

@@ -55,10 +55,10 @@ _kept = lru_cache(_KEPT_TEXTS)(_split)
 
 def statements(text: str) -> list[Statement]:
     """As `split`, but SqlError if there is no statement."""
-    found = split(text)
-    if not found[-1].tokens:
+    statements = split(text)
+    if not statements[-1].tokens:
         raise SqlError("The text contains no SQL statement", remedy="Pass a statement such as SELECT 1")
-    return found
+    return statements
 
 
 def _joined(text: str, tokens: list[Token]) -> list[Statement]:

@@ -119,7 +119,7 @@ def table_positions(tokens: list[Token]) -> set[int]:
 
     They follow FROM and JOIN, commas between tables, and keywords of single-table statements.
     """
-    found: set[int] = set()
+    table_positions: set[int] = set()
     clauses = [False]  # for each open bracket: whether the position is between FROM and the end of its clause
     expected = False
     for position, token in enumerate(tokens):
@@ -132,7 +132,7 @@ def table_positions(tokens: list[Token]) -> set[int]:
             continue  # FROM alias: t
         begins_query = word in NAMED_TABLE and _begins_query(tokens, position)
         if expected and word not in _TABLE_PREFIXES and not begins_query:
-            found.add(position)
+            table_positions.add(position)
             expected = False
         if token.text in (")", "]", "}"):
             clauses = clauses[:-1] or [False]
@@ -145,7 +145,7 @@ def table_positions(tokens: list[Token]) -> set[int]:
             expected = clauses[-1]
         elif word in _AFTER_FROM:
             clauses[-1] = False
-    return found
+    return table_positions
 
 
 def _begins_query(tokens: list[Token], position: int) -> bool:

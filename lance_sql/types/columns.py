@@ -110,5 +110,5 @@ def _array(name: str, kind: DuckDBPyType, path: str, nullable: bool) -> pa.Field
 
 
 def _child(kind: DuckDBPyType) -> DuckDBPyType:
-    found: DuckDBPyType = dict(children(kind))["child"]
-    return found
+    child: DuckDBPyType = dict(children(kind))["child"]
+    return child

@@ -50,11 +50,11 @@ def values_of(column: pa.Array | pa.ChunkedArray, kind: DuckDBPyType | None = No
         return [value for chunk in column.chunks for value in values_of(chunk, kind)]
     if is_alike(kind):
         try:
-            found: list[Any] = column.to_pylist()
+            values: list[Any] = column.to_pylist()
         except (OverflowError, ValueError):  # infinity, or a year that Python does not have
             pass
         else:
-            return found
+            return values
     return _converted(column, kind)
 
 

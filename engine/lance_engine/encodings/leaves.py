@@ -32,9 +32,9 @@ def leaves_of(array: pa.Array, field: Field) -> list[Leaf]:
 
     SchemaMismatchError when a null occurs in a field declared non-nullable.
     """
-    found: list[Leaf] = []
-    _descend(array, field, [field], LevelBuilder(len(array)), found)
-    return found
+    leaves: list[Leaf] = []
+    _descend(array, field, [field], LevelBuilder(len(array)), leaves)
+    return leaves
 
 
 def validity(array: pa.Array) -> pa.Buffer | None:

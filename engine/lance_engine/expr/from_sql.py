@@ -134,7 +134,7 @@ class _Reader:
 
     def _operands(self, parsed: Any) -> list[Node]:
         """The operands of a chain of ANDs or ORs, without recursion: chains can be thousands long."""
-        kind, found, pending = type(parsed), [], [parsed]
+        kind, operands, pending = type(parsed), [], [parsed]
         while pending:
             current = pending.pop()
             if isinstance(current, kind):
@@ -142,8 +142,8 @@ class _Reader:
             elif isinstance(current, sqlglot().exp.Paren) and isinstance(current.this, kind):
                 pending.append(current.this)
             else:
-                found.append(self.read(current))
-        return found
+                operands.append(self.read(current))
+        return operands
 
     def _read_and(self, parsed: Any) -> Node:
         return build.conjunction(self._operands(parsed))

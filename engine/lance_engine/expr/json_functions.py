@@ -50,11 +50,11 @@ def _steps(path: str) -> tuple[str | int | None, ...]:
     steps: list[str | int | None] = []
     position = 1 if path.startswith("$") else -1
     while 0 <= position < len(path):
-        found = _STEP.match(path, position)
-        if found is None:
+        match = _STEP.match(path, position)
+        if match is None:
             position = -1
             break
-        name, quoted, index, quoted_index = found.groups()
+        name, quoted, index, quoted_index = match.groups()
         text = quoted if quoted is not None else quoted_index
         if text is not None:
             steps.append(str(json.loads(f'"{text}"')))
@@ -62,7 +62,7 @@ def _steps(path: str) -> tuple[str | int | None, ...]:
             steps.append(None if index == "*" else int(index))
         else:
             steps.append(None if name == "*" else name)
-        position = found.end()
+        position = match.end()
     if position < 0:
         raise InvalidFilterError(
             f"{path!r} is not a supported JSON path",

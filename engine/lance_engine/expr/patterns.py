@@ -57,7 +57,7 @@ def _match(kind: str, operand: Node, pattern: str, escape: str | None) -> Node:
 
 def _pattern_characters(pattern: str, escape: str | None) -> list[tuple[bool, str]]:
     """Each character of a LIKE pattern with whether it is a wildcard."""
-    found: list[tuple[bool, str]] = []
+    pattern_characters: list[tuple[bool, str]] = []
     characters = iter(pattern)
     for character in characters:
         if escape and character == escape:
@@ -66,7 +66,7 @@ def _pattern_characters(pattern: str, escape: str | None) -> list[tuple[bool, st
                 raise InvalidFilterError(
                     f"The pattern {pattern!r} ends with its escape character", remedy="Remove it"
                 )
-            found.append((False, literal))
+            pattern_characters.append((False, literal))
         else:
-            found.append((character in "%_", character))
-    return found
+            pattern_characters.append((character in "%_", character))
+    return pattern_characters

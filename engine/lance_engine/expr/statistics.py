@@ -84,15 +84,15 @@ _DECIDED = (And, Or, Not, Comparison, In, IsNull, Match)
 
 def consulted_columns(node: Node) -> set[tuple[str, ...]]:
     """The columns, by the parts of their paths, whose statistics may decide `match_zones`."""
-    found: set[tuple[str, ...]] = set()
+    consulted_columns: set[tuple[str, ...]] = set()
     pending = [node]
     while pending:
         current = pending.pop()
         if isinstance(current, Column):
-            found.add(current.parts)
+            consulted_columns.add(current.parts)
         elif isinstance(current, _DECIDED):
             pending.extend(current.children)
-    return found
+    return consulted_columns
 
 
 class ZoneMatch(NamedTuple):
@@ -107,9 +107,9 @@ def match_zones(node: Node, statistics: ZoneStatistics, zones: int) -> ZoneMatch
 
     `may` False is a proof that no row of the zone matches, `must` True that all rows do.
     """
-    found = _truths(node, statistics)
+    truths = _truths(node, statistics)
     return ZoneMatch(
-        np.broadcast_to(found.true, zones), np.broadcast_to(~(found.false | found.unknown), zones)
+        np.broadcast_to(truths.true, zones), np.broadcast_to(~(truths.false | truths.unknown), zones)
     )
 
 

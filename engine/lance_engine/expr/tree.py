@@ -357,10 +357,10 @@ def conjuncts(node: Node) -> tuple[Node, ...]:
 
 def flattened(kind: type[And] | type[Or], nodes: Iterable[Node]) -> list[Node]:
     """The operands of `nodes` with nested nodes of the same kind opened and repetitions dropped, in order."""
-    found: dict[Node, None] = {}
+    flattened: dict[Node, None] = {}
     for node in nodes:
         if isinstance(node, (And, Or)) and isinstance(node, kind):
-            found.update(dict.fromkeys(node.operands))
+            flattened.update(dict.fromkeys(node.operands))
         else:
-            found[node] = None
-    return list(found)
+            flattened[node] = None
+    return list(flattened)

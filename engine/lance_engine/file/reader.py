@@ -71,9 +71,9 @@ class FileReader(FileContents):
 
     def column_metadata(self, index: int) -> ColumnMetadata:
         """Pages and encodings of one column; parsed on first use."""
-        found = self._columns.get(index)
-        if found is not None:
-            return found
+        column_metadata = self._columns.get(index)
+        if column_metadata is not None:
+            return column_metadata
         self._check_index(index)
         with self.placed():
             metadata = parse_column_metadata(self.read(*self._place_of(index)), self.size)
@@ -114,9 +114,9 @@ class FileReader(FileContents):
 
     def _metadata_at(self, index: int) -> tuple[int, int]:
         """The position of the metadata of a column, which is loaded into memory."""
-        found = self._opened.get(index)
-        if found is not None:
-            return found
+        metadata = self._opened.get(index)
+        if metadata is not None:
+            return metadata
         self._check_index(index)
         position, size = self._place_of(index)
         if self.is_local:

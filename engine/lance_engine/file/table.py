@@ -62,10 +62,10 @@ class FileTable:
 
     def _projection(self, names: Sequence[str]) -> _Projection:
         key = tuple(names)
-        found = self._projections.get(key)
-        if found is None:
-            found = self._projections.setdefault(key, _Projection(self._file, self, self._places, key))
-        return found
+        projection = self._projections.get(key)
+        if projection is None:
+            projection = self._projections.setdefault(key, _Projection(self._file, self, self._places, key))
+        return projection
 
 
 class _Projection:

@@ -177,5 +177,5 @@ def parse_zone_map(
 
 def _nan_flags(bounds: pa.Array) -> npt.NDArray[np.bool_]:
     single = pc.cast(bounds, pa.float32()) if pa.types.is_float16(bounds.type) else bounds
-    found: npt.NDArray[np.bool_] = to_numpy(pc.fill_null(pc.is_nan(single), False))
-    return found
+    nan_flags: npt.NDArray[np.bool_] = to_numpy(pc.fill_null(pc.is_nan(single), False))
+    return nan_flags

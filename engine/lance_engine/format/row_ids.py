@@ -61,16 +61,16 @@ def parse_row_ids(data: bytes, physical_rows: int) -> list[Segment]:
 def row_ids_at(segments: list[Segment], offsets: npt.NDArray[np.integer[Any]]) -> U64Array:
     """The ids of the rows at these physical offsets, each below the total length of the segments."""
     ends = np.cumsum([len(segment) for segment in segments])
-    found = np.empty(len(offsets), dtype=np.uint64)
+    row_ids = np.empty(len(offsets), dtype=np.uint64)
     owners = np.searchsorted(ends, offsets, side="right")
     for number in np.unique(owners).tolist():
         segment = segments[number]
         here = owners == number
         inside = offsets[here].astype(np.uint64) - np.uint64(ends[number] - len(segment))
-        found[here] = (
+        row_ids[here] = (
             np.uint64(segment.start) + inside if isinstance(segment, IdRange) else segment.ids[inside]
         )
-    return found
+    return row_ids
 
 
 def encode_row_ids(ids: U64Array) -> bytes:

@@ -116,8 +116,8 @@ class _Searcher:
     def _plan(self, node: Node) -> _Plan | None:
         column = column_of(node)
         if column is not None and (is_plain(node) or not isinstance(node, (And, Or))):
-            found = self._lookup(column.parts, node)
-            return found or self._lookup(column.parts[:-1], node, reads_fields=True)
+            lookup = self._lookup(column.parts, node)
+            return lookup or self._lookup(column.parts[:-1], node, reads_fields=True)
         if isinstance(node, And):
             plans = [self._plan(part) for part in _by_column(node)]
             complete = None not in plans

@@ -105,10 +105,10 @@ class SearchedKind(Generic[Segment]):
 
     def indices(self, snapshot: Snapshot) -> tuple[SearchedIndex[Segment], ...]:
         """All of a version, including those that no longer cover anything; reads only the manifest."""
-        found = self._known.get(snapshot)
-        if found is None:
-            found = self._known[snapshot] = tuple(self._listed(snapshot))
-        return found
+        indices = self._known.get(snapshot)
+        if indices is None:
+            indices = self._known[snapshot] = tuple(self._listed(snapshot))
+        return indices
 
     def named(self, snapshot: Snapshot, name: str) -> SearchedIndex[Segment] | None:
         """The index of this name."""
@@ -120,7 +120,7 @@ class SearchedKind(Generic[Segment]):
             if self.reads(segment):
                 grouped.setdefault((segment.name, segment.fields[0]), []).append(segment)
         present = BitMap([fragment.id for fragment in snapshot.fragments]) if grouped else BitMap()
-        found = []
+        listed = []
         for (name, field), segments in grouped.items():
             free = present
             covering = []
@@ -133,5 +133,5 @@ class SearchedKind(Generic[Segment]):
                     covering.append(self.covering(snapshot, segment, fragments))
             # Its metric or its analysis counts for the column even if all rows were changed since.
             covering = covering or [self.covering(snapshot, ordered[0])]
-            found.append(SearchedIndex(name, field, tuple(covering)))
-        return found
+            listed.append(SearchedIndex(name, field, tuple(covering)))
+        return listed

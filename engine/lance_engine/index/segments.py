@@ -66,16 +66,16 @@ def usable_indices(snapshot: Snapshot) -> Indices:
     """The indices that can be used, by the path of their column; reads only the manifest."""
     if not snapshot.index_section:
         return {}
-    found = _KNOWN.get(snapshot)
-    if found is None:
-        found = _KNOWN[snapshot] = _usable(snapshot)
-    return found
+    usable_indices = _KNOWN.get(snapshot)
+    if usable_indices is None:
+        usable_indices = _KNOWN[snapshot] = _usable(snapshot)
+    return usable_indices
 
 
 def known_indices(snapshot: Snapshot) -> list[TableIndex]:
     """The indices of kinds that can be built, including those that no longer cover anything."""
-    found = _usable(snapshot, include_idle=True)
-    return [index for indices in found.values() for index in indices if index.kind.name in KINDS]
+    usable = _usable(snapshot, include_idle=True)
+    return [index for indices in usable.values() for index in indices if index.kind.name in KINDS]
 
 
 def _usable(snapshot: Snapshot, *, include_idle: bool = False) -> Indices:
@@ -111,7 +111,7 @@ def column_paths(snapshot: Snapshot) -> dict[int, tuple[tuple[str, ...], pa.Data
 
     Not of JSON, which files order otherwise.
     """
-    found: dict[int, tuple[tuple[str, ...], pa.DataType]] = {}
+    column_paths: dict[int, tuple[tuple[str, ...], pa.DataType]] = {}
     pending: list[tuple[tuple[str, ...], Field]] = [
         ((field.name,), field) for field in snapshot.schema.fields
     ]
@@ -122,8 +122,8 @@ def column_paths(snapshot: Snapshot) -> dict[int, tuple[tuple[str, ...], pa.Data
             continue
         item = field.children[0] if field.logical_type in LISTS else field
         if item.is_leaf and not item.is_json:
-            found[field.id] = (parts, field.arrow_type)
-    return found
+            column_paths[field.id] = (parts, field.arrow_type)
+    return column_paths
 
 
 def _other_paths(snapshot: Snapshot) -> dict[int, tuple[tuple[str, ...], pa.DataType]]:

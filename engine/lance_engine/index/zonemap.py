@@ -146,8 +146,8 @@ def _bounds(values: pa.Array) -> tuple[pa.Scalar, pa.Scalar, int]:
         nan_count = nan.true_count
         if nan_count:
             held = held.filter(pc.invert(nan))
-    found = pc.min_max(held)
-    low, high = (found[name].cast(kind) for name in ("min", "max"))
+    min_max = pc.min_max(held)
+    low, high = (min_max[name].cast(kind) for name in ("min", "max"))
     return low, pa.scalar(float("nan"), kind) if nan_count else high, nan_count
 
 

@@ -89,15 +89,15 @@ def access_explained(uri: str, options: Mapping[str, Any]) -> Iterator[None]:
 
 def codes(error: BaseException) -> set[str]:
     """A backend's codes for the reason of a failed request: words, an HTTP status, or both."""
-    found: set[str] = set()
+    codes: set[str] = set()
     seen: BaseException | None = error
     while seen is not None:
         # botocore keeps the response, gcsfs the code, and azure both, with its own names.
         response = getattr(seen, "response", None)
         details = response.get("Error", {}) if isinstance(response, dict) else {}
-        found |= {str(details.get("Code")), *(str(getattr(seen, name, None)) for name in _CODE_NAMES)}
+        codes |= {str(details.get("Code")), *(str(getattr(seen, name, None)) for name in _CODE_NAMES)}
         seen = seen.__cause__ or seen.__context__
-    return found
+    return codes
 
 
 # Attributes of the errors of backends.

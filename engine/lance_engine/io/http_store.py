@@ -55,7 +55,7 @@ class HttpStore(ObstoreStore):
         links = _Links()
         links.feed(page.decode(errors="replace"))
         here = f"{self.uri}/{folder}".rstrip("/") + "/"
-        found: set[str] = set()
+        entries: set[str] = set()
         for link in links.found:
             target = urlsplit(urljoin(here, link))
             name = unquote(target.path).removeprefix(unquote(urlsplit(here).path))
@@ -65,8 +65,8 @@ class HttpStore(ObstoreStore):
                 and "/" not in name[:-1]
                 and name[0] not in "/?"
             ):
-                found.add(name)
-        return found
+                entries.add(name)
+        return entries
 
 
 class _Links(HTMLParser):

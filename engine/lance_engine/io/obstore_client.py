@@ -64,13 +64,13 @@ def client(config: CloudConfig) -> Client:
     # Missing options come from the environment.
     starts = ("AWS_", "GOOGLE_", "AZURE_")
     key = (config, tuple(sorted(item for item in os.environ.items() if item[0].startswith(starts))))
-    found = _clients.get(key)
-    if found is None:
+    client = _clients.get(key)
+    if client is None:
         with _making:
-            found = _clients.get(key)
-            if found is None:
-                found = _clients[key] = Client(config)
-    return found
+            client = _clients.get(key)
+            if client is None:
+                client = _clients[key] = Client(config)
+    return client
 
 
 def _forget_clients() -> None:

@@ -137,8 +137,8 @@ def max_in_flight_of(store: Store) -> int | None:
 
 def ranges_at_once(store: Store) -> int:
     """How many ranges `read_ranges` fetches in parallel, which costs less than threads."""
-    found: int = getattr(store, "ranges_at_once", 1)
-    return found
+    ranges: int = getattr(store, "ranges_at_once", 1)
+    return ranges
 
 
 #: What arrived of a range: bytes, or memory that only views of it keep.

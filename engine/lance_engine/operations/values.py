@@ -86,9 +86,9 @@ class ColumnValues:
 
 def _plain(values: pa.Array, kind: pa.DataType) -> pa.Array:
     """The values in the type of a column, without any encoding; ArrowInvalid for those that do not fit."""
-    found = convert(values, value_type(kind))
-    check_finite(values, found)
-    return found
+    plain = convert(values, value_type(kind))
+    check_finite(values, plain)
+    return plain
 
 
 def _is_narrowed(cast: Cast) -> bool:

@@ -132,13 +132,13 @@ class DictionaryCodes:
             codes = codes.fill_null(0)
         try:
             wanted = np.ascontiguousarray(to_numpy(pc.cast(codes, pa.int64())))
-            found = self.native.strings_of(wanted, valid, self._large)
+            strings = self.native.strings_of(wanted, valid, self._large)
         except IndexError:
             raise InvalidArgumentError(f"A code is not among the {self.size:,} strings") from None
         except kernels.BatchTooLargeError:
             raise InvalidArgumentError("The strings do not fit into one array: convert fewer codes") from None
         self._count()
-        return pa.Array._import_from_c(found.address, self.string_type)
+        return pa.Array._import_from_c(strings.address, self.string_type)
 
 
 def _list_of(snapshot: Snapshot, column: str) -> DictionaryCodes | None:

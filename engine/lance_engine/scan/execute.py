@@ -85,13 +85,13 @@ class PieceReader:
     def narrowed(self, names: Collection[str]) -> PieceReader:
         """A copy that returns the decimals of these columns in 64 bits."""
         wanted = frozenset(names)
-        found = self._copy
-        if found is None or found._narrowed != wanted:
-            found = copy.copy(self)
-            found._schema = narrowed_schema(self._schema, names)
-            found._narrowed = wanted
-            self._copy = found
-        return found
+        narrowed = self._copy
+        if narrowed is None or narrowed._narrowed != wanted:
+            narrowed = copy.copy(self)
+            narrowed._schema = narrowed_schema(self._schema, names)
+            narrowed._narrowed = wanted
+            self._copy = narrowed
+        return narrowed
 
     def read(self, piece: Piece, metrics: ScanMetrics) -> list[pa.RecordBatch]:
         """The rows of a piece that pass the filter and are not deleted; no batch is empty."""
@@ -276,8 +276,8 @@ class PieceReader:
         distance = SPARSE_DISTANCE if self._picked.isdisjoint(names) else PICKED_DISTANCE
         if mask.true_count * distance < part.count:
             return self._picked_columns(piece, part.where(mask), names)
-        found = self._picked_columns(piece, part, names)
-        return {name: pc.filter(array, mask) for name, array in found.items()}
+        picked_columns = self._picked_columns(piece, part, names)
+        return {name: pc.filter(array, mask) for name, array in picked_columns.items()}
 
     def _takes_masks(self, reader: RowsReader, name: str) -> bool:
         return reader.has_chunks and self._projection(reader, self._columns_of([name])).takes_masks

@@ -46,24 +46,24 @@ class Known(NamedTuple):
 def min_max(snapshot: Snapshot, reader_for: Callable[[int], FragmentReader], column: str) -> Extremes:
     """The extremes of a top-level column over all rows that are not deleted; kept with the snapshot."""
     kept = _kept.setdefault(snapshot, {})
-    found = kept.get(column)
-    if found is None:
-        found = kept[column] = _min_max(snapshot, reader_for, column)
-    return found
+    min_max = kept.get(column)
+    if min_max is None:
+        min_max = kept[column] = _min_max(snapshot, reader_for, column)
+    return min_max
 
 
 def _min_max(snapshot: Snapshot, reader_for: Callable[[int], FragmentReader], column: str) -> Extremes:
-    found, splits = _from_zones(snapshot, reader_for, column)
+    min_max, splits = _from_zones(snapshot, reader_for, column)
     if splits:
-        kind = found.minimum.type
+        kind = min_max.minimum.type
         scan = Scanner(snapshot, reader_for, columns=[column], splits=splits)
-        bounds = [pa.array(list(found), kind)]
+        bounds = [pa.array(list(min_max), kind)]
         for batch in scan.to_batches():
             values = batch.column(0)
             values = values if values.type == kind else pc.cast(values, kind)
             bounds.append(pa.array(list(_extremes([values], kind)), kind))
-        found = _extremes(bounds, kind)
-    return found
+        min_max = _extremes(bounds, kind)
+    return min_max
 
 
 def known(snapshot: Snapshot, reader_for: Callable[[int], FragmentReader], column: str) -> Known | None:
@@ -96,9 +96,9 @@ def _from_zones(
             start, rows = int(zone_map.starts[zone]), int(zone_map.lengths[zone])
             split = ScanSplit(fragment.id, start, start + rows)
             unsure.append((split, zone_map.minimum[zone], zone_map.maximum[zone]))
-    found = _extremes(bounds, kind)
+    extremes = _extremes(bounds, kind)
     # Zones without exact bounds only matter if they may exceed the known extremes.
-    return found, [split for split, low, high in unsure if _may_extend(found, low, high)]
+    return extremes, [split for split, low, high in unsure if _may_extend(extremes, low, high)]
 
 
 def _known_nulls(snapshot: Snapshot, reader_for: Callable[[int], FragmentReader], column: str) -> int | None:

@@ -238,10 +238,10 @@ def _part_spans(leaf: kernels.LeafColumn, ranges: I64Array, rows: int) -> Iterat
         for first in range(low, high, rows):
             last = min(first + rows, high)
             try:
-                found = leaf.data_ranges(np.array([[first, last]]))
+                data_ranges = leaf.data_ranges(np.array([[first, last]]))
             except kernels.NotResidentError:
                 return  # the position of the rest depends on the data; it is fetched when it is needed
-            for offset, length in found:
+            for offset, length in data_ranges:
                 yield Span(offset, length, first, last)
 
 

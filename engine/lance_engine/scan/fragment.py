@@ -89,17 +89,17 @@ class FragmentReader(RowsReader):
 
     def _row_versions(self, name: str) -> npt.NDArray[np.uint64]:
         """The versions in which the physical rows were created or last changed."""
-        found = self._versions.get(name)
-        if found is None:
+        row_versions = self._versions.get(name)
+        if row_versions is None:
             created = name == ROW_CREATED_AT
             read = self._snapshot.created_at_versions if created else self._snapshot.last_updated_at_versions
-            found = self._versions.setdefault(name, read(self.fragment))
-            METADATA.grew(self, found.nbytes)
-        return found
+            row_versions = self._versions.setdefault(name, read(self.fragment))
+            METADATA.grew(self, row_versions.nbytes)
+        return row_versions
 
     def file(self, number: int) -> FileReader | LegacyFile:
-        found = self._files.get(number)
-        if found is None:
+        file = self._files.get(number)
+        if file is None:
             data_file = self.fragment.files[number]
             store, path = self._snapshot.data_file_location(data_file)
             reader: FileReader | LegacyFile
@@ -109,8 +109,8 @@ class FragmentReader(RowsReader):
                 reader = LegacyFile(store, path, data_file.fields)
             else:
                 reader = FileReader(store, path, size=data_file.file_size)
-            found = self._files.setdefault(number, reader)
-        return found
+            file = self._files.setdefault(number, reader)
+        return file
 
     def _builder(self, field: Field) -> FieldBuilder | LegacyFieldBuilder:
         if self._layout.is_legacy(field):
@@ -156,13 +156,15 @@ class FragmentReader(RowsReader):
                 if self._layout.is_legacy(leaf):
                     return None
                 file, column = self._place(leaf)
-                found = read_zone_map(file, column, leaf, name)
-                if found is not None and found.rows != self.rows:
-                    found = None  # it covers rows that do not count, or not all that do
-            self._zone_maps[leaf.id] = found
-            if found is not None:
-                METADATA.grew(self, found.minimum.nbytes + found.maximum.nbytes + found.null_count.nbytes)
-            return found
+                zone_map = read_zone_map(file, column, leaf, name)
+                if zone_map is not None and zone_map.rows != self.rows:
+                    zone_map = None  # it covers rows that do not count, or not all that do
+            self._zone_maps[leaf.id] = zone_map
+            if zone_map is not None:
+                METADATA.grew(
+                    self, zone_map.minimum.nbytes + zone_map.maximum.nbytes + zone_map.null_count.nbytes
+                )
+            return zone_map
         return self._zone_maps.get(leaf.id)
 
     def blobs(self, leaf: Field, descriptors: pa.StructArray) -> pa.Array:

@@ -147,21 +147,21 @@ class FragmentLayout:
 
     def columns(self, fields: Iterable[Field]) -> dict[int, list[int]]:
         """The columns that contain fields and their descendants, by file number."""
-        found: dict[int, list[int]] = {}
+        columns: dict[int, list[int]] = {}
         for top in fields:
             for field in top.walk():
                 if field.id in self.places:
                     number, column = self.places[field.id]
-                    found.setdefault(number, []).append(column)
-        return found
+                    columns.setdefault(number, []).append(column)
+        return columns
 
     def projected(self, names: Names, coded: frozenset[str]) -> ProjectedColumns:
         """Some columns, of which those in `coded` are dictionaries."""
         key = names, coded
-        found = self._projected.get(key)
-        if found is None:
-            found = self._projected.setdefault(key, self._project(names, coded))
-        return found
+        projected = self._projected.get(key)
+        if projected is None:
+            projected = self._projected.setdefault(key, self._project(names, coded))
+        return projected
 
     def _project(self, names: Names, coded: frozenset[str]) -> ProjectedColumns:
         outputs: list[OutputColumn] = []

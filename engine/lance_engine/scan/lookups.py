@@ -90,14 +90,14 @@ class _Groups:
         return True
 
     def lookups(self) -> list[Lookup]:
-        found = []
+        lookups = []
         for fragments, apart in self._groups:
             if len(fragments) < _GROUP_FRAGMENTS:
-                found += apart
+                lookups += apart
                 continue
             starts = np.cumsum([0, *(fragment.physical_rows for fragment in fragments[:-1])])
             offsets = [lookup.offsets + start for lookup, start in zip(apart, starts.tolist(), strict=True)]
             reader = FragmentGroup(self._snapshot, fragments, self._reader_for)
             places = np.concatenate([lookup.places for lookup in apart])
-            found.append(Lookup(reader, np.concatenate(offsets).astype(np.uint32), places, tuple(apart)))
-        return found
+            lookups.append(Lookup(reader, np.concatenate(offsets).astype(np.uint32), places, tuple(apart)))
+        return lookups

@@ -92,10 +92,10 @@ def addresses_at(snapshot: Snapshot, positions: npt.NDArray[np.uint64]) -> npt.N
 
 
 def _ends_of(snapshot: Snapshot) -> npt.NDArray[np.uint64]:
-    found = _ends.get(snapshot)
-    if found is None:
+    ends = _ends.get(snapshot)
+    if ends is None:
         fragments = snapshot.fragments
         snapshot.fetch_deletions(fragment for fragment in fragments if fragment.num_deleted_rows is None)
         counts = np.fromiter(map(snapshot.live_rows, fragments), dtype=np.uint64, count=len(fragments))
-        found = _ends.setdefault(snapshot, np.cumsum(counts, dtype=np.uint64))
-    return found
+        ends = _ends.setdefault(snapshot, np.cumsum(counts, dtype=np.uint64))
+    return ends

@@ -87,10 +87,10 @@ class Decoders:
         indices = [index for index, name in enumerate(self.decoded.names) if name in names]
         if not indices:
             return self
-        found = copy.copy(self)
-        found.columns = self.columns.narrowed(indices)
-        found.schema = found.decoded = narrowed_schema(self.decoded, names)
-        return found
+        narrowed = copy.copy(self)
+        narrowed.columns = self.columns.narrowed(indices)
+        narrowed.schema = narrowed.decoded = narrowed_schema(self.decoded, names)
+        return narrowed
 
 
 class Projection:

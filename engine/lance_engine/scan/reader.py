@@ -135,13 +135,13 @@ class RowsReader(ABC):
         Children without stored columns are missing in the field. `alone`: of its only leaf, without structs.
         """
         key = field, coded, alone
-        found = self._built.get(key)
-        if found is None:
+        built = self._built.get(key)
+        if built is None:
             builder = self._builder(field)
             decoder = builder.build(field, coded, alone=alone)
-            found = self._built.setdefault(key, BuiltField(decoder, builder.leaves, builder.short))
+            built = self._built.setdefault(key, BuiltField(decoder, builder.leaves, builder.short))
             METADATA.grew(self, sum(map(_metadata_bytes, chain.from_iterable(builder.leaves.values()))))
-        return found
+        return built
 
     def _decoder(self, column: StoredColumn) -> BuiltField:
         """The decoder of a column, or of dictionary codes."""

@@ -174,13 +174,13 @@ class Scanner(Public):
     @property
     def columns(self) -> list[str]:
         """The columns to read, and struct fields that are read in part."""
-        found: dict[str, None] = {}
+        columns: dict[str, None] = {}
         for name in self._names:
             if isinstance(name, CodeColumn):
-                found[name.source] = None
+                columns[name.source] = None
             else:
-                found.update(dict.fromkeys([name] if isinstance(name, str) else paths_below(name)))
-        return list(found)
+                columns.update(dict.fromkeys([name] if isinstance(name, str) else paths_below(name)))
+        return list(columns)
 
     @property
     def metrics(self) -> ScanMetrics | None:
@@ -373,12 +373,12 @@ class Scanner(Public):
 
 def repeated(scanner: Scanner) -> Scanner:
     """The same scan with metrics of its own, much faster than creating one."""
-    found = copy.copy(scanner)
-    found._limit_memory()
-    found._plan_seconds = 0.0
-    found._metrics = found._fetching = found._expected = None
-    found._decodes_here = False
-    return found
+    repeated = copy.copy(scanner)
+    repeated._limit_memory()
+    repeated._plan_seconds = 0.0
+    repeated._metrics = repeated._fetching = repeated._expected = None
+    repeated._decodes_here = False
+    return repeated
 
 
 def _columns_of(filter: Node) -> Collection[str]:

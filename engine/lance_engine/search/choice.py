@@ -44,11 +44,11 @@ def metric_of(snapshot: Snapshot, column: VectorColumn, asked: str | None) -> Me
         return metric_named(asked)
     for segment in sorted(all_segments(snapshot), key=lambda segment: segment.name):
         if segment.kind.lower() in _KINDS and segment.fields == (column.field_id,):
-            found = metric_in_details(segment.details)
-            if found is None:
-                found = _metric_in_files(snapshot, segment)
-            if found is not None:
-                return found
+            metric = metric_in_details(segment.details)
+            if metric is None:
+                metric = _metric_in_files(snapshot, segment)
+            if metric is not None:
+                return metric
     return Metric.HAMMING if column.dtype is np.uint8 else Metric.L2
 
 

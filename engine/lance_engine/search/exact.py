@@ -115,11 +115,11 @@ def multivector_distances(compiled: Any, array: pa.Array, column: VectorColumn) 
     NaN (no distance) for nulls, lists without vectors, and lists in which a query vector finds none
     that has a distance.
     """
-    found = np.full(len(array), np.nan, dtype=np.float32)
+    multivector_distances = np.full(len(array), np.nan, dtype=np.float32)
     starts = np.asarray(array.offsets)
     filled = np.flatnonzero((starts[1:] > starts[:-1]) & array.is_valid().to_numpy(zero_copy_only=False))
     if not len(filled):
-        return found
+        return multivector_distances
     first, last = int(starts[0]), int(starts[-1])
     values, valid = vectors_in(array.values.slice(first, last - first), column)
     distances = compiled.distances(values)
@@ -131,5 +131,5 @@ def multivector_distances(compiled: Any, array: pa.Array, column: VectorColumn) 
     padded = np.concatenate([distances, np.full((len(distances), 1), np.inf, np.float32)], axis=1)
     least = np.minimum.reduceat(padded, borders, axis=1)[:, ::2]
     total = least.sum(axis=0, dtype=np.float32)
-    found[filled] = np.where(np.isinf(total), np.float32(np.nan), total)
-    return found
+    multivector_distances[filled] = np.where(np.isinf(total), np.float32(np.nan), total)
+    return multivector_distances

@@ -116,11 +116,11 @@ def _by_rank(places: npt.NDArray[np.int64], count: int) -> F64Array:
 
 def _scaled(values: F64Array, places: npt.NDArray[np.int64], count: int) -> F64Array:
     """Values scaled to 0 ... 1, the largest to 1; 0 for rows without one."""
-    found = np.zeros(count)
+    scaled = np.zeros(count)
     if len(values):
         low, high = values.min(), values.max()
-        found[places] = (values - low) / (high - low) if high > low else 1.0
-    return found
+        scaled[places] = (values - low) / (high - low) if high > low else 1.0
+    return scaled
 
 
 def _some(

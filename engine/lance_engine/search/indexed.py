@@ -116,13 +116,13 @@ def _refined(
     wanted = candidates_wanted(k, probes.chosen, probes.options)
     while True:
         candidates = probes.nearest(Bounds(), wanted)
-        found = Bounds(lower=bounds.lower).nearest(query.count, k)
-        refine(snapshot, reader_for, query, candidates, found)
+        nearest = Bounds(lower=bounds.lower).nearest(query.count, k)
+        refine(snapshot, reader_for, query, candidates, nearest)
         # If rows are left out because they are too near, those after them count.
         if bounds.lower is None or not any(
-            candidates.found(number) == wanted and found.found(number) < k for number in range(query.count)
+            candidates.found(number) == wanted and nearest.found(number) < k for number in range(query.count)
         ):
-            result.merge(found)
+            result.merge(nearest)
             return result
         wanted *= 4
 

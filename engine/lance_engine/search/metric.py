@@ -21,9 +21,9 @@ _METRICS: Final = {
 
 def metric_named(name: str) -> Metric:
     """The metric of a name in any case; InvalidSearchError lists the existing ones."""
-    found = _METRICS.get(name.lower()) if isinstance(name, str) else None
-    if found is None:
+    metric_named = _METRICS.get(name.lower()) if isinstance(name, str) else None
+    if metric_named is None:
         raise InvalidSearchError(
             f"Unknown metric {name!r}", remedy="Choose l2, cosine, dot, or hamming for bytes"
         )
-    return found
+    return metric_named

@@ -59,20 +59,20 @@ def is_branch_name(name: str) -> bool:
 
 def readable(names: Iterable[str], read: Callable[[str], Ref]) -> list[Ref]:
     """The readable references: damaged ones, or just removed ones, are skipped."""
-    found = []
+    readable = []
     for name in names:
         try:
-            found.append(read(name))
+            readable.append(read(name))
         except (ValueError, VersionNotFoundError, FileNotFoundError) as error:
             damaged = (CorruptFileError, InvalidArgumentError, VersionNotFoundError, MissingFileError)
             if isinstance(error, LanceError) and not isinstance(error, damaged):
                 raise
-    return found
+    return readable
 
 
 def unreadable(root: Store, folder: str, read: Callable[[str], object]) -> list[str]:
     """The paths of the unreadable references in a folder, under any name."""
-    found = []
+    unreadable = []
     for path in root.list(folder):
         name = urllib.parse.unquote(path.removeprefix(f"{folder}/").removesuffix(ENDING))
         if not path.endswith(ENDING):
@@ -81,12 +81,12 @@ def unreadable(root: Store, folder: str, read: Callable[[str], object]) -> list[
             read(name)
         except (VersionNotFoundError, FileNotFoundError):
             if root.exists(path):  # under a name that is spelled otherwise
-                found.append(path)
+                unreadable.append(path)
         except (ValueError, LanceError) as error:
             if isinstance(error, StorageUnavailableError):
                 raise
-            found.append(path)
-    return found
+            unreadable.append(path)
+    return unreadable
 
 
 def branch_store(root: Store, branch: str | None) -> Store:

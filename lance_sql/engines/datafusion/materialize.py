@@ -223,15 +223,15 @@ def _batches(side: Side, names: Sequence[str]) -> list[pa.RecordBatch] | None:
     keys = None if run is None else run.join_keys
     if keys is not None:
         keys.read_ahead(table.name)
-    found, size = [], 0
+    batches, size = [], 0
     for batch in table.scan(names, side.filter, run=run).batches():
-        found.append(batch)
+        batches.append(batch)
         size += batch.nbytes
         if side.is_sampled and size > 2 * side.size + _SPARE_BYTES:
             if keys is not None:
                 keys.not_read_ahead(table.name)
             return None
-    return found
+    return batches
 
 
 def _needs_no_more(frame: Any, sides: Sequence[Side]) -> bool:

@@ -44,14 +44,14 @@ def from_duckdb(node: Any, schema: pa.Schema) -> Node:
 
 def _chain(node: Any) -> list[Any]:
     """The operands of a chain of the same ANDs or ORs, without recursion: chains can be thousands long."""
-    found, pending = [], [node]
+    chain, pending = [], [node]
     while pending:
         current = pending.pop()
         if class_of(current) == BINARY and current.op == node.op:
             pending += (current.right, current.left)
         else:
-            found.append(current)
-    return found
+            chain.append(current)
+    return chain
 
 
 def _column(node: Any, schema: pa.Schema) -> Column:

@@ -122,16 +122,16 @@ class DuckDBEngine(TableSession[DuckDBTable]):
         self._others[name] = data
 
     def names(self) -> list[str]:
-        found: list[str] = self.describing("SHOW TABLES")["name"].to_pylist()
-        return found
+        names: list[str] = self.describing("SHOW TABLES")["name"].to_pylist()
+        return names
 
     def describing(self, text: str) -> pa.Table:
         with self.running(self.begin()):
             return self._table(text, None)
 
     def databases(self) -> list[str]:
-        found: list[str] = self.describing("SHOW DATABASES")["database_name"].to_pylist()
-        return found
+        databases: list[str] = self.describing("SHOW DATABASES")["database_name"].to_pylist()
+        return databases
 
     def matching_names(self) -> Names:
         return "any case"
@@ -328,14 +328,14 @@ class DuckDBEngine(TableSession[DuckDBTable]):
 
 def _columns(projected: Sequence[str], names: Sequence[str]) -> list[str] | None:
     """The columns of a table that a plan reads, completely or by field; None if others are among them."""
-    found: dict[str, None] = {}
+    columns: dict[str, None] = {}
     for text in projected:
         if text not in names:
             text = max((name for name in names if text.startswith(f"{name}.")), key=len, default="")
         if not text:
             return None
-        found[text] = None
-    return list(found)
+        columns[text] = None
+    return list(columns)
 
 
 class DuckDBQuery:

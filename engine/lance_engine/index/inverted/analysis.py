@@ -153,15 +153,15 @@ def analysis_of(options: Mapping[str, Any]) -> Analysis:
     if isinstance(given.get("custom_stop_words"), list):
         given["custom_stop_words"] = tuple(given["custom_stop_words"])
     try:
-        found = Analysis(**given)
+        analysis = Analysis(**given)
     except TypeError as error:
         known = ", ".join(Analysis.__dataclass_fields__)
         raise InvalidSearchError(
             f"An option of the analysis is unknown: {', '.join(map(str, given))}",
             remedy=f"Its arguments are {known}",
         ) from error
-    found.check()
-    return found
+    analysis.check()
+    return analysis
 
 
 #: The analysis for columns without an index: words are not changed.
@@ -261,8 +261,8 @@ def _stemmer(language: str) -> Callable[[str], str]:
             remedy="Choose a language of Snowball, or stem=False",
         )
     # Every token is stemmed once: a cache would only take memory.
-    found: Callable[[str], str] = Stemmer.Stemmer(name, 0).stemWord
-    return found
+    stemmer: Callable[[str], str] = Stemmer.Stemmer(name, 0).stemWord
+    return stemmer
 
 
 @cache

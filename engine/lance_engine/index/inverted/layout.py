@@ -103,14 +103,14 @@ def written_metadata(analysis: Analysis, *, with_position: bool, partitions: int
 
 def posting_metadata(*, with_position: bool) -> dict[str, str]:
     """The metadata of a file of posting lists."""
-    found = {
+    posting_metadata = {
         "format_version": "2",
         "posting_block_size": str(BLOCK),
         "posting_tail_codec": "varint_delta_v1",
     }
     if with_position:
-        found |= {"positions_layout": "shared_stream_v2", "positions_codec": "packed_delta_v1"}
-    return found
+        posting_metadata |= {"positions_layout": "shared_stream_v2", "positions_codec": "packed_delta_v1"}
+    return posting_metadata
 
 
 def details(analysis: Analysis, *, with_position: bool) -> bytes:

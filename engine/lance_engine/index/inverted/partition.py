@@ -72,18 +72,18 @@ class TextPartition:
                     yield by_number[number], self._postings(batch, number - begin)
 
     def _columns(self, positions: bool) -> list[str]:
-        found = [names.POSTING, names.COUNT]
+        columns = [names.POSTING, names.COUNT]
         if positions and names.POSITIONS in self._lists.schema.names:
-            found += [names.POSITIONS, names.POSITION_OFFSETS]
+            columns += [names.POSITIONS, names.POSITION_OFFSETS]
         elif positions:
-            found.append(names.OWN_POSITIONS)
-        return found
+            columns.append(names.OWN_POSITIONS)
+        return columns
 
     def _postings(self, batch: pa.RecordBatch, row: int) -> kernels.Postings:
         layout = self._layout
         try:
             count = int(whole_numbers(batch.column(1))[row])
-            found = kernels.Postings(
+            postings = kernels.Postings(
                 self.part,
                 layout.block_size,
                 layout.varint_tail,
@@ -93,7 +93,7 @@ class TextPartition:
             if batch.num_columns == 4:
                 offsets = whole_numbers(_items(batch.column(3), row)).astype(np.uint32)
                 ends, data = _binaries(batch.column(2).slice(row, 1))
-                found.read_shared_positions(
+                postings.read_shared_positions(
                     layout.block_size, layout.packed_positions, offsets, data[ends[0] : ends[1]]
                 )
             elif batch.num_columns == 3:
@@ -102,10 +102,10 @@ class TextPartition:
                 # Ends of all binaries of these documents, and of no others.
                 first, last = (int(boundaries[0]), int(boundaries[-1])) if len(documents) else (0, 0)
                 parts = documents.values.slice(first, last - first)
-                found.read_own_positions(boundaries - first, *_binaries(parts))
+                postings.read_own_positions(boundaries - first, *_binaries(parts))
         except (LanceError, kernels.CorruptDataError) as error:
             raise _placed(error, self._lists) from error
-        return found
+        return postings
 
     def _open_tokens(self, file: FileTable) -> kernels.TokenSet:
         limit = self._lists.rows
@@ -145,10 +145,10 @@ def _items(lists: pa.Array, row: int) -> pa.Array:
     """The items of a list, which must exist."""
     if not (at.is_list(lists.type) or at.is_large_list(lists.type)):
         raise CorruptFileError(f"A column of the index has type {lists.type}, expected lists")
-    found = lists[row].values
-    if found is None or found.null_count:
+    items = lists[row].values
+    if items is None or items.null_count:
         raise CorruptFileError("A list of the index is null, or has nulls in it")
-    return found
+    return items
 
 
 def _binaries(values: pa.Array) -> Lists:

@@ -317,6 +317,6 @@ def _nearest_by_bits(vectors: U8Array, centroids: F32Array) -> npt.NDArray[np.ui
     compiled = kernels.VectorQuery(
         Metric.HAMMING, kernels.Element.UINT8, vectors.shape[1], queries.reshape(-1)
     )
-    found = compiled.distances(np.ascontiguousarray(vectors).reshape(-1))
-    nearest: npt.NDArray[np.uint32] = found.argmin(axis=0).astype(np.uint32)
+    distances = compiled.distances(np.ascontiguousarray(vectors).reshape(-1))
+    nearest: npt.NDArray[np.uint32] = distances.argmin(axis=0).astype(np.uint32)
     return nearest

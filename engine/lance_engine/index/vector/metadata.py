@@ -62,10 +62,10 @@ def real(entries: Mapping[str, Any], key: str) -> float:
 
 def metric_in(name: object) -> kernels.Metric:
     """The metric of an index; UnsupportedFeatureError for unknown metrics."""
-    found = METRICS.get(name.lower()) if isinstance(name, str) else None
-    if found is None:
+    metric = METRICS.get(name.lower()) if isinstance(name, str) else None
+    if metric is None:
         raise UnsupportedFeatureError(f"The index has the metric {str(name)[:40]}")
-    return found
+    return metric
 
 
 def metric_in_details(details: bytes) -> kernels.Metric | None:

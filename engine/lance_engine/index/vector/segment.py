@@ -129,7 +129,7 @@ class VectorSegment:
         batch = self.rows(number)
         ids = whole_numbers(batch.column(0)).astype(np.uint64, copy=False)
         try:
-            found = self._codec.partition(
+            partition = self._codec.partition(
                 np.ascontiguousarray(ids), batch.columns[1:], self.centroids[number], self.has_graph
             )
         except LanceError:
@@ -143,9 +143,9 @@ class VectorSegment:
             begin = int(self._graph_rows.offsets[number])
             end = begin + int(self._graph_rows.lengths[number])
             nodes = self._index.read([graph.NODE, graph.NEIGHBOURS], begin, end)
-            graph.attach(found, embedded(self._graphs[number], "lance:hnsw"), nodes)
+            graph.attach(partition, embedded(self._graphs[number], "lance:hnsw"), nodes)
             size += int(nodes.get_total_buffer_size())
-        return found, size
+        return partition, size
 
     def _graph_entries(self, metadata: Mapping[str, str]) -> list[object]:
         if not self.has_graph:

@@ -97,13 +97,13 @@ class EncodedRows:
 
 def _gathered(codes: npt.NDArray[np.uint8], rows: npt.NDArray[np.int64]) -> U8Array:
     """Some rows, ascending; only the part of a file that was read last stays mapped."""
-    found = np.empty((len(rows), codes.shape[1]), dtype=np.uint8)
+    gathered = np.empty((len(rows), codes.shape[1]), dtype=np.uint8)
     for begin in range(0, len(rows), _GATHERED_ROWS):
         chosen = rows[begin : begin + _GATHERED_ROWS]
-        np.take(codes, chosen, axis=0, out=found[begin : begin + len(chosen)])
+        np.take(codes, chosen, axis=0, out=gathered[begin : begin + len(chosen)])
         if isinstance(codes, np.memmap) and hasattr(mmap, "MADV_DONTNEED"):
             codes.base.madvise(mmap.MADV_DONTNEED)  # type: ignore[union-attr]
-    return found
+    return gathered
 
 
 class _Graph(NamedTuple):

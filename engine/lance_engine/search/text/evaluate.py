@@ -49,9 +49,9 @@ class Evaluator:
 
     def searched_columns(self, answered: Sequence[str] | None) -> list[str]:
         """The columns for queries without one: those with an index, or texts in the result."""
-        found = indexed_columns(self._snapshot) if self._use_index else []
-        if found:
-            return found
+        searched_columns = indexed_columns(self._snapshot) if self._use_index else []
+        if searched_columns:
+            return searched_columns
         known = self._snapshot.schema.names
         texts = [name for name in answered or () if name in known and holds_texts(self._snapshot, name)]
         if texts:
@@ -80,12 +80,12 @@ class Evaluator:
     def _boolean(self, query: Boolean) -> Found:
         must = [self.evaluate(part) for part in query.must]
         should = [self.evaluate(part) for part in query.should]
-        found = summed([*must, *should], [1.0] * (len(must) + len(should)))
+        boolean = summed([*must, *should], [1.0] * (len(must) + len(should)))
         for part in must:
-            found = among(found, part.ids)
+            boolean = among(boolean, part.ids)
         for excluded in query.must_not:
-            found = among(found, self.evaluate(excluded).ids, inside=False)
-        return found
+            boolean = among(boolean, self.evaluate(excluded).ids, inside=False)
+        return boolean
 
     def _leaf(self, query: Match | Phrase, k: int | None) -> Found:
         assert query.column is not None

@@ -47,10 +47,10 @@ def search(
         names = [column] if isinstance(column, str) else column
         searched = evaluator.searched_columns(rows.columns) if names is None else list(names)
         asked = with_columns(asked, searched)
-    found = evaluator.evaluate(asked, k).best(k)
+    best = evaluator.evaluate(asked, k).best(k)
     answered = answer_names(snapshot, rows.columns, (SCORE,), rows.with_row_id)
-    scores = {SCORE: computed_column(SCORE, found.scores)}
-    return answer_table(snapshot, reader_for, answered, found.ids, scores)
+    scores = {SCORE: computed_column(SCORE, best.scores)}
+    return answer_table(snapshot, reader_for, answered, best.ids, scores)
 
 
 def check_search(

@@ -40,11 +40,11 @@ class Terms:
     @property
     def weights(self) -> F32Array:
         """How often each term counts."""
-        found = np.zeros(len(self.texts), dtype=np.float32)
+        weights = np.zeros(len(self.texts), dtype=np.float32)
         for group in self.groups:
             for number in group:
-                found[number] += self.boost
-        return found
+                weights[number] += self.boost
+        return weights
 
     @property
     def phrase(self) -> kernels.Phrase | None:
