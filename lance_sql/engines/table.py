@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 #: Number of scans of a table, and for each condition, that are kept for the next statement: of a few
 #: statements, with one for each partition.
-_KEPT_SCANS: Final = 64
+_CACHED_SCANS: Final = 64
 #: Engines receive strings as dictionaries where a batch has at least this many rows per entry: each batch has
 #: the whole dictionary of its page, which engines convert again and look values up in out of order.
 _ROWS_PER_ENTRY: Final = 4
@@ -59,7 +59,7 @@ class EngineTable:
         added: AddedColumns | None = None,
     ) -> None:
         self.dataset = dataset
-        self._scans: LruCache[_ScanKey, TableScan] = LruCache(_KEPT_SCANS)
+        self._scans: LruCache[_ScanKey, TableScan] = LruCache(_CACHED_SCANS)
         #: the same for each plan, as long as that exists
         self._filtered: OwnedValues[FilterPlan, LruCache[_ScanKey, TableScan]] = OwnedValues()
         self.name = (name or dataset.uri) if added is None else added.of
@@ -165,7 +165,7 @@ class EngineTable:
 
             if not isinstance(filter, FilterPlan):
                 return None
-            scans = self._filtered.computed(filter, partial(LruCache, _KEPT_SCANS))
+            scans = self._filtered.computed(filter, partial(LruCache, _CACHED_SCANS))
         return scans.computed(key, partial(self._new_scan, key, filter)).again()
 
     def _new_scan(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from lance_engine.table import Snapshot
 
 #: Number of expressions of an engine whose plans are kept, with the index results in them.
-_KEPT_EXPRESSIONS: Final = 8
+_CACHED_EXPRESSIONS: Final = 8
 
 
 class TableFilters:
@@ -36,7 +36,7 @@ class TableFilters:
         self._schema = schema
         self._total_order = total_order
         #: by the pickled bytes of expressions
-        self._plans: LruCache[bytes, FilterPlan] = LruCache(_KEPT_EXPRESSIONS)
+        self._plans: LruCache[bytes, FilterPlan] = LruCache(_CACHED_EXPRESSIONS)
 
     def of_filter(self, filter: pc.Expression | FilterPlan) -> FilterPlan:
         """The plan of an expression, unless it is one."""

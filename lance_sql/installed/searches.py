@@ -17,7 +17,7 @@ from lance_sql.text.searches import index_setting
 from lance_sql.text.statement import Statement
 
 #: Number of searches whose tables are kept: we are not notified when a result is no longer used.
-_KEPT: Final = 1000
+_CACHED: Final = 1000
 
 
 class Replaced(NamedTuple):
@@ -96,7 +96,7 @@ class InstalledSearches:
             self._registry.register_other(name, table)
             if not searches.is_view:
                 self._names.append(name)
-        while len(self._names) > _KEPT:
+        while len(self._names) > _CACHED:
             self._registry.unregister(self._names.popleft())
         says_plan = [token.upper for token in statement.tokens[:1]] == ["EXPLAIN"]
         return Replaced(searches.statement, searches.parameters, searches if says_plan else None)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from lance_sql.engines.base import Engine
 
 #: Number of unused tables that are kept for later statements.
-_KEPT_TABLES: Final = 8
+_CACHED_TABLES: Final = 8
 
 _numbers = itertools.count()
 #: The id of a dataset, the columns that are added to it, and its system columns.
@@ -51,7 +51,7 @@ class CodedTables:
             self._tables.move_to_end(key)
             return known[0]
         self._forget(lambda key: key[0] != id(dataset) and key[1].of == added.of, 0)
-        self._forget(lambda _: True, _KEPT_TABLES - 1)
+        self._forget(lambda _: True, _CACHED_TABLES - 1)
         name = f"lance_coded_{next(_numbers)}"
         self._engine.register(name, dataset, system_columns, added)
         self._tables[key] = name, dataset

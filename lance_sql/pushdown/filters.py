@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 #: Why conditions are tested that do not pay.
 _FORCED: Final = "pushdowns are forced"
 #: Number of values of parameters for which the conditions of a statement are kept.
-_KEPT_VALUES: Final = 16
+_CACHED_VALUES: Final = 16
 #: Number of places where a condition is tried first, and the share of rows there with which it is given up.
 _FIRST_PLACES, _MOST_PASS = 2, 0.7
 
@@ -98,7 +98,7 @@ class Filters:
         parts = () if query is None else asked.plan.fact(self.name, lambda: list(_parts(query)))
         if query is None or not parts:
             return ()
-        known: LruCache[Any, Any] = asked.plan.fact("conditions", lambda: LruCache(_KEPT_VALUES))
+        known: LruCache[Any, Any] = asked.plan.fact("conditions", lambda: LruCache(_CACHED_VALUES))
         values = _values(parts, asked)
         conditions: Sequence[ScanCondition] = known.computed(
             values, lambda: [part for one in parts for part in _conditions(query, one, asked)]

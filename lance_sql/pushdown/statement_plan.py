@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 #: Number of plans of a session, how long the text of one may be, and what it takes for each character.
-_KEPT_PLANS: Final = 64
+_CACHED_PLANS: Final = 64
 _LONGEST_KEPT: Final = 8192
 #: Number of values that the engine keeps for a statement.
-_KEPT_BY_ENGINE: Final = 16
+_CACHED_BY_ENGINE: Final = 16
 _BYTES_PER_CHARACTER: Final = 200
 
 
@@ -79,7 +79,7 @@ class StatementPlan:
     @property
     def of_engine(self) -> StatementCache:
         """What the engine keeps for the statement."""
-        return self.fact("of the engine", partial(LruCache, _KEPT_BY_ENGINE))
+        return self.fact("of the engine", partial(LruCache, _CACHED_BY_ENGINE))
 
     def known(self, name: Hashable) -> Any:
         """A fact that is kept; None without one."""
@@ -125,24 +125,24 @@ class StatementPlans:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._kept: LruCache[PlanKey, StatementPlan] = LruCache(_KEPT_PLANS)
+        self._cache: LruCache[PlanKey, StatementPlan] = LruCache(_CACHED_PLANS)
 
     def of(self, statement: Statement, bound: Bound, parameters: Parameters) -> StatementPlan:
         """The plan of a statement."""
         parts = {reference.name for reference in statement.references if reference.part}
         datasets = {name: dataset for name, dataset in bound.datasets.items() if name not in parts}
         key = PlanKey(bound.text, _types(parameters), self._engine.state, self._engine.pushdowns)
-        plan = self._kept.get(key)
+        plan = self._cache.get(key)
         if plan is None or not plan.is_of(datasets):
             same = bound.text == statement.original
             plan = StatementPlan(statement if same else Statement(bound.text), datasets)
             if len(bound.text) <= _LONGEST_KEPT:
-                self._kept[key] = plan
+                self._cache[key] = plan
         return plan
 
     def clear(self) -> None:
         """Forget all plans."""
-        self._kept.clear()
+        self._cache.clear()
 
 
 def _types(parameters: Parameters) -> tuple[Hashable, ...]:

@@ -10,7 +10,7 @@ from lance_engine.errors import UnsupportedFeatureError
 
 from lance_sql.engines.base import Parameters
 from lance_sql.errors import TableNotFoundError
-from lance_sql.session import kept
+from lance_sql.session import session_cache
 from lance_sql.session.lost_tables import refuse_lost
 from lance_sql.session.result import QueryResult
 from lance_sql.session.sql_session import SqlSession
@@ -62,14 +62,14 @@ def execute_last(
 
 def execute_apart(statement: Statement, params: Parameters, frame: FrameType) -> QueryResult:
     """Run `statement` in DuckDB, in a session that no other call uses at the same time."""
-    if not kept.leaves_nothing(statement):
+    if not session_cache.leaves_nothing(statement):
         return execute_last(SqlSession(), statement, params, frame)
-    session = kept.take()
+    session = session_cache.take()
     try:
         result = session.execute(statement, params)
-    except TableNotFoundError:  # variables are not kept
+    except TableNotFoundError:  # sessions with variables are not cached
         return execute(SqlSession(), statement, params, frame)
-    kept.keep(session)
+    session_cache.keep(session)
     return result
 
 

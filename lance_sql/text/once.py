@@ -19,11 +19,11 @@ def once_per_statement(find: Callable[[Statement], T]) -> Callable[[Statement], 
 
     @wraps(find)
     def found(statement: Statement) -> T:
-        kept = statement.facts
+        cache = statement.facts
         try:
-            fact: T = kept[find]
+            fact: T = cache[find]
         except KeyError:
-            fact = kept[find] = find(statement)
+            fact = cache[find] = find(statement)
         return fact
 
     return found

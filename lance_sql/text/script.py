@@ -14,7 +14,7 @@ from lance_sql.text.statement import Statement
 from lance_sql.text.tokens import Token, tokenize
 
 #: Texts whose statements are kept, with what was found in them, and the maximum length of such a text.
-_KEPT_TEXTS: Final = 32
+_CACHED_TEXTS: Final = 32
 _LONGEST_KEPT: Final = 8192
 #: The names of arguments whose value may be the time at which the statement runs.
 _TIMES: Final = re.compile("timestamp|as_of", re.IGNORECASE)
@@ -27,10 +27,10 @@ def split(text: str) -> list[Statement]:
     """
     if not isinstance(text, str):
         raise InvalidArgumentError(f"A statement must be SQL text, not {type(text).__name__}")
-    return list(_kept(text) if _is_kept(text) else _split(text))
+    return list(_cached(text) if _is_cached(text) else _split(text))
 
 
-def _is_kept(text: str) -> bool:
+def _is_cached(text: str) -> bool:
     """Whether the statements of a text depend on nothing else: ``AT (TIMESTAMP => now())`` is the time."""
     if len(text) > _LONGEST_KEPT:
         return False
@@ -50,7 +50,7 @@ def _split(text: str) -> list[Statement]:
 
 
 #: Statements are immutable, and nothing that they keep depends on a session: all share them.
-_kept = lru_cache(_KEPT_TEXTS)(_split)
+_cached = lru_cache(_CACHED_TEXTS)(_split)
 
 
 def statements(text: str) -> list[Statement]:

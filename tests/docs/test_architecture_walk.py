@@ -13,7 +13,7 @@ import pytest
 from walk import ROOT, Hop, hops
 
 import lance_sql
-from lance_sql.session import kept
+from lance_sql.session import session_cache
 
 
 def module_of(hop: Hop) -> Any:
@@ -48,7 +48,7 @@ def test_the_scan_is_called_in_this_order(tmp_path, monkeypatch):
     text = f"SELECT max(note) FROM '{uri}' WHERE sorted < 20000"
     lance_sql.sql(text).arrow()  # what is imported at first use is there now
 
-    kept._kept.clear()  # the walk is that of a new session
+    session_cache._cache.clear()  # the walk is that of a new session
 
     calls: list[Hop] = []
 

@@ -226,10 +226,10 @@ def test_parameters_change_the_keys_of_a_text(shop, engine):
 def test_what_is_kept_of_joins_is_bounded(shop, engine, monkeypatch):
     monkeypatch.setattr(key_conditions, "_MOST_KEPT", 79)
     with lance_sql.connect(shop, engine=engine) as connection:
-        for number in range(statement_plan._KEPT_PLANS + 3):
+        for number in range(statement_plan._CACHED_PLANS + 3):
             assert connection.sql(f"{TEXT} AND {number} = {number}").fetchall()
-        kept = connection._session._planner._pushdowns._plans._kept
-        assert len(kept) == statement_plan._KEPT_PLANS
+        kept = connection._session._planner._pushdowns._plans._cache
+        assert len(kept) == statement_plan._CACHED_PLANS
         assert [plan.known("join_filters").conditions._known for plan in kept.values()] == [{}] * len(kept)
 
 

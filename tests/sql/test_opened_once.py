@@ -302,7 +302,7 @@ def test_scans_run_again_see_the_memory_limit(numbers: Path) -> None:
 def test_scans_of_a_condition_are_kept_as_long_as_the_condition(
     numbers: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine_table, "_KEPT_SCANS", 8)
+    monkeypatch.setattr(engine_table, "_CACHED_SCANS", 8)
     table = EngineTable(lance_sql.open(numbers / "t.lance"), "t")
     snapshot = table.dataset.snapshot
     plan = FilterPlan(parse_filter("a < 10", snapshot), snapshot)  # type: ignore[arg-type]

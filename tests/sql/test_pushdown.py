@@ -278,11 +278,11 @@ def test_what_was_found_of_few_predicates_is_kept(large):
 
     with lance_sql.connect() as connection:
         connection.register("t", large)
-        for number in range(table._KEPT_PLANS + 3):
+        for number in range(table._CACHED_PLANS + 3):
             assert connection.sql(f"SELECT count(*) FROM t WHERE key = {number}").fetchall() == [(1,)]
         (source,) = connection._session._engine._tables.values()
         found = [offered.condition._plan is not None for offered in source._offered.values()]
-        assert found == [False] * 3 + [True] * table._KEPT_PLANS
+        assert found == [False] * 3 + [True] * table._CACHED_PLANS
         assert connection.sql("SELECT count(*) FROM t WHERE key = 0").fetchall() == [(1,)]
 
 

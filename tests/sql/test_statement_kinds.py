@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lance_sql.engines.duckdb.settings import Changes
-from lance_sql.session.kept import leaves_nothing
+from lance_sql.session.session_cache import leaves_nothing
 from lance_sql.statements.answers import _HANDLERS
 from lance_sql.text.kinds import KINDS, Does, changed_name
 from lance_sql.text.statement import Statement

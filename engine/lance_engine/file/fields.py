@@ -28,7 +28,7 @@ _BLOB_DESCRIPTOR: Final[PackedChildren] = [
     ("variable32", 0, ()),
 ]
 # Cached shapes of leaves: they are the same in every fragment.
-_KEPT_SHAPES: Final = 1024
+_CACHED_SHAPES: Final = 1024
 _REMEDY: Final = "Exclude the column from the query"
 
 
@@ -243,7 +243,7 @@ def _is_list_2_0(reader: FileReader, index: int, name: str) -> bool:
         return reader.array_kind(index) == "list"
 
 
-@lru_cache(_KEPT_SHAPES)
+@lru_cache(_CACHED_SHAPES)
 def _shape(node: Field, name: str) -> LeafShape:
     if node.is_blob:
         return LeafShape("variable64", 0)

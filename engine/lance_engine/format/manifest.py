@@ -55,7 +55,7 @@ _MAGIC = b"LANC"
 _FOOTER_VERSION = (0, 2)
 _NANOSECONDS = 1_000_000_000
 # Maximum number of cached schemas of manifests.
-_KEPT_SCHEMAS = 8
+_CACHED_SCHEMAS = 8
 _FIELDS = table_pb2.Manifest.DESCRIPTOR.fields_by_name["fields"].number
 _FRAGMENTS = table_pb2.Manifest.DESCRIPTOR.fields_by_name["fragments"].number
 _CLUSTERING = table_pb2.Manifest.DESCRIPTOR.fields_by_name["clustering"].number
@@ -231,7 +231,7 @@ def _manifest_from_message(message: Any, fields: bytes, stored: bytes) -> Manife
     )
 
 
-@lru_cache(maxsize=_KEPT_SCHEMAS)
+@lru_cache(maxsize=_CACHED_SCHEMAS)
 def _schema(stored: bytes, metadata: tuple[tuple[str, bytes], ...]) -> Schema:
     """The schema for these stored fields; usually that of the previous version."""
     try:

@@ -11,7 +11,7 @@ from lance_engine.owned import OwnedValues
 from lance_engine.table.snapshot import Snapshot
 
 # This many files of a version stay open between inspections, if they have no more columns each.
-_KEPT_FILES, _KEPT_COLUMNS = 64, 256
+_CACHED_FILES, _CACHED_COLUMNS = 64, 256
 
 _open_files: OwnedValues[Snapshot, dict[str, FileReader]] = OwnedValues()
 
@@ -43,11 +43,11 @@ def held_columns(snapshot: Snapshot, fragment: Fragment, wanted: Container[int])
 def _opened(snapshot: Snapshot, file: DataFile) -> FileReader:
     store, path = snapshot.data_file_location(file)
     place = f"{store.uri}/{path}"
-    kept = _open_files.setdefault(snapshot, {})
-    found = kept.get(place)
+    cache = _open_files.setdefault(snapshot, {})
+    found = cache.get(place)
     if found is not None:
         return found
     reader = FileReader(store, path, size=file.file_size)
-    if len(kept) < _KEPT_FILES and reader.num_columns <= _KEPT_COLUMNS:
-        kept[place] = reader
+    if len(kept) < _CACHED_FILES and reader.num_columns <= _CACHED_COLUMNS:
+        cache[place] = reader
     return reader

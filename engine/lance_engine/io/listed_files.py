@@ -56,26 +56,26 @@ class ListedFiles:
     def find(self, file: Hashable, tag: Tag) -> bytes | None:
         """The content with this tag, if it is here."""
         with self._lock:
-            found = self._kept.get(file)
+            found = self._cache.get(file)
             if found is None or found[0] != tag:
                 return None
-            self._kept.move_to_end(file)
+            self._cache.move_to_end(file)
             return found[1]
 
     def keep(self, file: Hashable, tag: Tag, data: bytes) -> None:
         """Keep the content of a file; if there is no room, it replaces other files."""
         with self._lock:
-            _, before = self._kept.pop(file, (None, b""))
-            self._kept[file] = tag, data
+            _, before = self._cache.pop(file, (None, b""))
+            self._cache[file] = tag, data
             self._bytes += len(data) - len(before)
-            while self._bytes > self._most_bytes or len(self._kept) > self._most_files:
-                _, (_, dropped) = self._kept.popitem(last=False)
+            while self._bytes > self._most_bytes or len(self._cache) > self._most_files:
+                _, (_, dropped) = self._cache.popitem(last=False)
                 self._bytes -= len(dropped)
 
     def clear(self) -> None:
         """Drop everything; also in a new process, where no other thread holds the lock."""
         self._lock = threading.Lock()
-        self._kept: OrderedDict[Hashable, tuple[Tag, bytes]] = OrderedDict()
+        self._cache: OrderedDict[Hashable, tuple[Tag, bytes]] = OrderedDict()
         self._bytes = 0
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from lance_engine.table.snapshot import Snapshot
 
 #: by column, what was found of a snapshot
-_kept: OwnedValues[Snapshot, dict[str, Extremes]] = OwnedValues()
+_cache: OwnedValues[Snapshot, dict[str, Extremes]] = OwnedValues()
 # Zone maps truncate longer strings; a shorter bound is the value itself.
 _CUT_BYTES = 32
 
@@ -45,10 +45,10 @@ class Known(NamedTuple):
 
 def min_max(snapshot: Snapshot, reader_for: Callable[[int], FragmentReader], column: str) -> Extremes:
     """The extremes of a top-level column over all rows that are not deleted; kept with the snapshot."""
-    kept = _kept.setdefault(snapshot, {})
-    min_max = kept.get(column)
+    cache = _cache.setdefault(snapshot, {})
+    min_max = cache.get(column)
     if min_max is None:
-        min_max = kept[column] = _min_max(snapshot, reader_for, column)
+        min_max = cache[column] = _min_max(snapshot, reader_for, column)
     return min_max
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lance_engine.table.snapshot import Snapshot
 
 #: Number of parsed filters that are kept for each schema, which versions usually share.
-_KEPT_FILTERS: Final = 64
+_CACHED_FILTERS: Final = 64
 _parsed: OwnedValues[Schema, LruCache[str, Node]] = OwnedValues()
 
 
@@ -31,7 +31,7 @@ def parse_filter(filter: str | pc.Expression | Node | None, snapshot: Snapshot) 
     if isinstance(filter, Node):
         return filter
     if isinstance(filter, str):
-        kept = _parsed.computed(snapshot.schema, partial(LruCache, _KEPT_FILTERS))
+        kept = _parsed.computed(snapshot.schema, partial(LruCache, _CACHED_FILTERS))
         return kept.computed(filter, partial(_parsed_sql, filter, snapshot))
     # Takes long to import.
     import pyarrow.compute as pc

@@ -35,7 +35,7 @@ _FEW_ROWS = 1024
 # So are those of every fragment of this many rows, where more than that many are scanned and read together.
 _SMALL_FRAGMENT, _FEW_FRAGMENTS = 8192, 16
 # Number of other plans for which a plan keeps the joined one.
-_KEPT_JOINED = 4
+_CACHED_JOINED = 4
 
 
 class Part(NamedTuple):
@@ -98,7 +98,7 @@ class FilterPlan:
         if indices and self.tested is not None:
             self.indexed = _joined_search(snapshot, parts) if parts else _search(snapshot, self.tested)
         self.pruner = _pruner(snapshot, self.tested) if zone_maps and self.tested is not None else None
-        self._joined: LruCache[tuple[FilterPlan, ...], FilterPlan] = LruCache(_KEPT_JOINED)
+        self._joined: LruCache[tuple[FilterPlan, ...], FilterPlan] = LruCache(_CACHED_JOINED)
 
     @cached_property
     def steps(self) -> FilterSteps | None:

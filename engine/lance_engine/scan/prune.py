@@ -24,7 +24,7 @@ I64Array = npt.NDArray[np.int64]
 # Zones for row addresses where no column has zones.
 _ADDRESS_ZONE_ROWS = 8192
 # Number of results that a pruner keeps, if they have few ranges.
-_KEPT_RESULTS, _FEW_RANGES = 64, 64
+_CACHED_RESULTS, _FEW_RANGES = 64, 64
 
 
 class RowRange(NamedTuple):
@@ -55,7 +55,7 @@ class Pruner:
         addresses = {(ROW_ADDRESS,)} if snapshot.has_stable_row_ids else {(ROW_ADDRESS,), (ROW_ID,)}
         self._addresses = columns & addresses
         #: results by fragment and range of rows, for the next scan with the same plan
-        self._known: LruCache[tuple[int, int, int, int], Pruned] = LruCache(_KEPT_RESULTS)
+        self._known: LruCache[tuple[int, int, int, int], Pruned] = LruCache(_CACHED_RESULTS)
 
     @property
     def is_of_use(self) -> bool:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from lance_engine.table.snapshot import Snapshot
 
 #: Number of selections that are kept for each schema, which versions usually share.
-_KEPT_SELECTIONS: Final = 64
+_CACHED_SELECTIONS: Final = 64
 _selected: OwnedValues[Schema, LruCache[tuple[Names, frozenset[str]], tuple[pa.Schema, int]]] = OwnedValues()
 
 
@@ -35,7 +35,7 @@ def selected_columns(snapshot: Snapshot, names: Names, coded: frozenset[str]) ->
     if any(isinstance(name, CodeColumn) for name in names):
         # Versions share their schema, but not dictionary codes.
         return _with_width(snapshot, names, coded)
-    kept = _selected.computed(snapshot.schema, partial(LruCache, _KEPT_SELECTIONS))
+    kept = _selected.computed(snapshot.schema, partial(LruCache, _CACHED_SELECTIONS))
     return kept.computed((names, coded), partial(_with_width, snapshot, names, coded))
 
 

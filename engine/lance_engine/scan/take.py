@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from lance_engine.table.snapshot import Snapshot
 
 # Maximum number of column selections cached per snapshot.
-_KEPT_COLUMNS = 64
+_CACHED_COLUMNS = 64
 
 
 class _Columns(NamedTuple):
@@ -151,7 +151,7 @@ def _batches(
 
 
 def _columns_of(snapshot: Snapshot, names: tuple[str, ...]) -> _Columns:
-    kept = _columns.computed(snapshot, partial(LruCache, _KEPT_COLUMNS))
+    kept = _columns.computed(snapshot, partial(LruCache, _CACHED_COLUMNS))
     return kept.computed(names, partial(_selected, snapshot.schema, names))
 
 

@@ -53,7 +53,7 @@ Pushdown = Literal["auto", "all", "none"]
 #: smaller batches, at least eight vectors, so that all threads have work.
 _BATCH_ROWS, _LEAST_BATCH_ROWS, _BATCHES = 65_536, 16_384, 16
 #: Number of predicates per table whose decision is kept, and of those that keep index results.
-_KEPT_DECISIONS, _KEPT_PLANS = 256, 8
+_CACHED_DECISIONS, _CACHED_PLANS = 256, 8
 
 
 class _Offered(NamedTuple):
@@ -94,7 +94,7 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
         self._runs = runs or Runs()
         #: by the key of the predicate, the role of the scan, and which predicates it accepts; statements are
         #: planned more than once
-        self._offered: LruCache[tuple[Hashable, Role, Pushdown], _Offered] = LruCache(_KEPT_DECISIONS)
+        self._offered: LruCache[tuple[Hashable, Role, Pushdown], _Offered] = LruCache(_CACHED_DECISIONS)
         self._leaves_few = False
         #: accepted conditions whose plans are kept, the newest last
         self._with_plans: deque[Condition] = deque()
@@ -143,7 +143,7 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
 
     def _keep_plan(self, condition: Condition) -> None:
         """Keep the index results of the newest conditions for later scans."""
-        if len(self._with_plans) == _KEPT_PLANS:
+        if len(self._with_plans) == _CACHED_PLANS:
             self._with_plans.popleft().forget_plan()
         self._with_plans.append(condition)
 

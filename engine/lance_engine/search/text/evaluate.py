@@ -44,7 +44,7 @@ class Evaluator:
     ) -> None:
         self._snapshot, self._reader_for, self._filter = snapshot, reader_for, filter
         self._use_index, self._fast_search = use_index, fast_search
-        self._kept: dict[frozenset[int], AllowedRows] = {}
+        self._cache: dict[frozenset[int], AllowedRows] = {}
         self._analysis = None if analysis is None else analysis_of(analysis)
 
     def searched_columns(self, answered: Sequence[str] | None) -> list[str]:
@@ -132,8 +132,8 @@ class Evaluator:
 
     def _allowed(self, covered: frozenset[int]) -> AllowedRows:
         """The rows that pass the filter; computed once for all parts of a query."""
-        found = self._kept.get(covered)
+        found = self._cache.get(covered)
         if found is None:
             found = AllowedRows(self._snapshot, self._reader_for, self._filter, sorted(covered))
-            self._kept[covered] = found
+            self._cache[covered] = found
         return found

@@ -1,7 +1,7 @@
-"""Sessions that `lance_sql.sql` keeps for its next calls.
+"""The cache of sessions for the next calls of `lance_sql.sql`.
 
 A new database takes longer to start than a small query to run, and what a session learns of a dataset (its
-metadata, which conditions pay) is worth keeping. A call has a kept session to itself, so calls do not see
+metadata, which conditions pay) is worth keeping. A call has a cached session to itself, so calls do not see
 each other: only statements that leave nothing behind get one, and no session is used again as long as a
 result of it is alive.
 """
@@ -27,7 +27,7 @@ _MOST_DATASETS: Final = 16
 _OTHER_WORDS: Final = frozenset({"describe", "into", "pivot", "setseed", "show", "unpivot"})
 _CATALOGS: Final = ("duckdb_", "information_schema", "pg_", "pragma_", "sqlite_")
 
-_kept: deque[SqlSession] = deque(maxlen=_MOST)
+_cache: deque[SqlSession] = deque(maxlen=_MOST)
 
 
 @once_per_statement
@@ -43,21 +43,21 @@ def leaves_nothing(statement: Statement) -> bool:
 
 def take() -> SqlSession:
     """A session of which nobody holds a result; give it back with `keep`, unless a statement has failed."""
-    for _ in range(len(_kept)):
+    for _ in range(len(_cache)):
         try:
-            session = _kept.popleft()
+            session = _cache.popleft()
         except IndexError:  # other threads were faster
             break
         if session.is_idle:
             return session
-        _kept.append(session)
+        _cache.append(session)
     return SqlSession.without_views()
 
 
 def keep(session: SqlSession) -> None:
     """Keep a session for a later call; its last result may still be in use."""
     if session.catalog.opened < _MOST_DATASETS:
-        _kept.append(session)
+        _cache.append(session)
 
 
 def _close_all() -> None:
@@ -65,8 +65,8 @@ def _close_all() -> None:
 
     And at exit: databases that are deleted after their modules make DuckDB complain of leaks.
     """
-    while _kept:
-        session = _kept.popleft()
+    while _cache:
+        session = _cache.popleft()
         if session.is_idle:
             session.close()
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 import lance_sql
-from lance_sql.session import kept
+from lance_sql.session import session_cache
 from lance_sql.session.result import QueryResult
 from lance_sql.session.sql_session import SqlSession
 
@@ -25,9 +25,9 @@ pytestmark = pytest.mark.usefixtures("_no_kept_sessions")
 
 @pytest.fixture
 def _no_kept_sessions() -> Iterator[None]:
-    kept._kept.clear()
+    session_cache._cache.clear()
     yield
-    kept._kept.clear()
+    session_cache._cache.clear()
 
 
 @pytest.fixture
@@ -46,10 +46,10 @@ def count(path: str) -> int:
 def test_queries_use_one_session(path: str) -> None:
     for _ in range(3):
         assert count(path) == 1000
-    assert len(kept._kept) == 1
-    session = kept._kept[0]
+    assert len(session_cache._cache) == 1
+    session = session_cache._cache[0]
     assert lance_sql.sql(f"WITH c AS (FROM '{path}') SELECT max(id) FROM c").fetchall() == [(999,)]
-    assert list(kept._kept) == [session]
+    assert list(session_cache._cache) == [session]
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_other_statements_have_a_session_of_their_own(
     path: str, statement: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert count(path) == 1000
-    [session] = kept._kept
+    [session] = session_cache._cache
     used: list[SqlSession] = []
     execute = SqlSession.execute
 
@@ -77,7 +77,7 @@ def test_other_statements_have_a_session_of_their_own(
     assert used
     assert session not in used
     assert path not in str(seen.to_pylist())
-    assert list(kept._kept) == [session]
+    assert list(session_cache._cache) == [session]
     used.clear()
     assert count(path) == 1000
     assert used == [session]
@@ -96,7 +96,7 @@ def test_results_that_are_held_are_not_disturbed(path: str) -> None:
     for number, stream in enumerate(streams):
         rows = pa.Table.from_batches(list(stream)).to_pydict()["id"]
         assert rows == list(range(number % 2, 1000, 2))
-    assert len(kept._kept) <= kept._MOST
+    assert len(session_cache._cache) <= session_cache._MOST
 
 
 def test_variables_are_those_of_the_call(path: str) -> None:
@@ -146,12 +146,12 @@ def test_errors_do_no_harm(path: str) -> None:
 
 
 def test_what_is_kept_is_bounded(path: str, tmp_path: Path) -> None:
-    for number in range(2 * kept._MOST_DATASETS):
+    for number in range(2 * session_cache._MOST_DATASETS):
         copy = str(tmp_path / f"{number}.lance")
         shutil.copytree(path, copy)
         assert count(copy) == 1000
     gc.collect()
-    assert sum(session.catalog.opened for session in kept._kept) < kept._MOST_DATASETS
+    assert sum(session.catalog.opened for session in session_cache._cache) < session_cache._MOST_DATASETS
 
 
 def test_datasets_of_other_calls_are_not_opened(path: str, tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_threads(path: str) -> None:
     for thread in threads:
         thread.join(60)
     assert sorted(found) == [[(100 * number - 1,)] for number in range(1, 7) for _ in range(10)]
-    assert len(kept._kept) <= kept._MOST
+    assert len(session_cache._cache) <= session_cache._MOST
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="Forking is a matter of POSIX systems")
