@@ -48,6 +48,6 @@ def _opened(snapshot: Snapshot, file: DataFile) -> FileReader:
     if found is not None:
         return found
     reader = FileReader(store, path, size=file.file_size)
-    if len(kept) < _CACHED_FILES and reader.num_columns <= _CACHED_COLUMNS:
+    if len(cache) < _CACHED_FILES and reader.num_columns <= _CACHED_COLUMNS:
         cache[place] = reader
     return reader
