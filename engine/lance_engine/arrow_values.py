@@ -15,7 +15,6 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.types as at
 from numpy.typing import NDArray
 
@@ -177,4 +176,6 @@ def false_for_null(mask: pa.BooleanArray) -> pa.BooleanArray:
         pa.Array.from_buffers(mask.type, len(mask), [None, bits], offset=mask.offset)
         for bits in mask.buffers()
     )
+    import pyarrow.compute as pc  # takes longer to import than a query
+
     return pc.and_(valid, true)

@@ -13,7 +13,6 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.types as at
 from lance_engine.errors import SchemaMismatchError
 from lance_engine.values import viewed, without_extensions
@@ -60,7 +59,7 @@ def _as(array: pa.Array, wanted: pa.DataType) -> pa.Array:
         return _wide_decimals(array, wanted)
     if at.is_float16(wanted):
         return _halves(array)
-    return pc.cast(array, wanted)
+    return array.cast(wanted)
 
 
 # ---- types that contain others -----------------------------------------------------------------------
@@ -154,6 +153,8 @@ def _wide_decimals(texts: pa.Array, wanted: Any) -> pa.Array:
 
 def _halves(array: pa.Array) -> pa.Array:
     """Numbers of 16 bits; ArrowInvalid for finite ones that only wider types hold."""
+    import pyarrow.compute as pc  # takes longer to import than a query
+
     numbers = pc.cast(array, pa.float32())
     wide = pc.and_(pc.is_finite(numbers), pc.greater_equal(pc.abs(numbers), pa.scalar(_HALF_LIMIT)))
     if pc.any(wide).as_py():

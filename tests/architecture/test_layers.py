@@ -72,7 +72,7 @@ FLOORS = {
         logical_types
         cache
         finite
-        lazy
+        lazy  compute
         interrupts
         kernels  lru_cache  owned  tasks
         machine

@@ -31,6 +31,9 @@ OTHER_WORK = [
     "lance_sql.statements.upkeep", "lance_sql.pushdown.compared_columns",
 ]  # fmt: skip
 
+# Lists of constants are sorted by pyarrow's functions, which nothing else in these queries uses.
+WITH_FUNCTIONS = {"sql over texts and dates", "lists of values"}
+
 QUERIES = {
     "sql": """
         import lance_sql
@@ -117,12 +120,14 @@ def test_the_modules_exist() -> None:
         assert find_spec(name) is not None, name
 
 
-@pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES.keys())
-def test_the_first_query_imports_little(path: str, query: str) -> None:
-    lines = "\n".join(line.removeprefix(8 * " ") for line in query.splitlines())
+@pytest.mark.parametrize("name", QUERIES)
+def test_the_first_query_imports_little(path: str, name: str) -> None:
+    lines = "\n".join(line.removeprefix(8 * " ") for line in QUERIES[name].splitlines())
     code = f"import sys\npath = {path!r}\n{lines}\nassert rows\nprint(*sys.modules)"
     run = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=100, check=True
     )
     assert "lance_sql" in run.stdout.split()
-    assert [name for name in SLOW + OTHER_WORK if name in run.stdout.split()] == []
+    imported = run.stdout.split()
+    assert [module for module in SLOW + OTHER_WORK if module in imported] == []
+    assert ("pyarrow.compute" in imported) == (name in WITH_FUNCTIONS)

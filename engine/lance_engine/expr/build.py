@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.types as at
 
+from lance_engine import compute as pc
 from lance_engine.arrow_values import array, scalar
 from lance_engine.errors import ColumnNotFoundError, InvalidFilterError
 from lance_engine.expr import render

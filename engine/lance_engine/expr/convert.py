@@ -6,9 +6,9 @@ from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.types as at
 
+from lance_engine import compute as pc
 from lance_engine.expr import constants
 from lance_engine.expr.value_types import PER_SECOND, is_bytes, is_list, is_text, is_zoned
 

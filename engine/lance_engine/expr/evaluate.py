@@ -9,13 +9,14 @@ from __future__ import annotations
 import decimal
 from collections.abc import Callable
 from functools import reduce
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.types as at
 
+from lance_engine import compute as pc
 from lance_engine.arrow_values import scalar
 from lance_engine.errors import ColumnNotFoundError, InvalidFilterError
 from lance_engine.expr import external
@@ -40,20 +41,21 @@ from lance_engine.expr.tree import (
 )
 from lance_engine.expr.value_types import is_bytes, is_text, value_type
 
+#: The functions of pyarrow, by operator.
 _COMPARE = {
-    "=": pc.equal,
-    "<>": pc.not_equal,
-    "<": pc.less,
-    "<=": pc.less_equal,
-    ">": pc.greater,
-    ">=": pc.greater_equal,
+    "=": "equal",
+    "<>": "not_equal",
+    "<": "less",
+    "<=": "less_equal",
+    ">": "greater",
+    ">=": "greater_equal",
 }
 _MATCH = {
-    "starts_with": pc.starts_with,
-    "ends_with": pc.ends_with,
-    "contains": pc.match_substring,
-    "like": pc.match_like,
-    "ilike": pc.match_like,
+    "starts_with": "starts_with",
+    "ends_with": "ends_with",
+    "contains": "match_substring",
+    "like": "match_like",
+    "ilike": "match_like",
 }
 _UNKNOWN = scalar(None, pa.bool_())
 #: What kernels and Python raise for values that do not fit.
@@ -62,7 +64,17 @@ _FAILURES = (pa.ArrowException, OverflowError, decimal.DecimalException, Unicode
 _FEW_NUMBERS = 16
 _FEW_STRINGS = 3
 
+Compute = Callable[..., Any]
 Mask = Callable[[pa.Array], pa.BooleanArray]
+
+
+def _function(name: str) -> Compute:
+    function: Compute = getattr(pc, name)
+    return function
+
+
+def _compare(op: str) -> Compute:
+    return _function(_COMPARE[op])
 
 
 def evaluate(node: Node, batch: pa.RecordBatch) -> pa.BooleanArray:
@@ -154,15 +166,15 @@ def _comparison(node: Comparison, batch: pa.RecordBatch) -> pa.BooleanArray:
         return _constant_unless_null(left, node.op in ("=", "<=", ">="))
     right = _array(_values(node.right, batch), len(batch))
     if not at.is_floating(left.type):
-        return _COMPARE[node.op](left, right)
+        return _compare(node.op)(left, right)
     if node.total:
-        return _COMPARE[node.op](total_key(left), total_key(right))
+        return _compare(node.op)(total_key(left), total_key(right))
     return _compare_floating(node.op, left, right)
 
 
 def _compare_constant(op: str, values: pa.Array, constant: pa.Scalar, total: bool = False) -> pa.BooleanArray:
     if not at.is_floating(values.type):
-        return _COMPARE[op](values, constant)
+        return _compare(op)(values, constant)
     if total:
         return _compare_in_total_order(op, values, constant)
     values, constant = _single(values), _single(constant)
@@ -173,25 +185,25 @@ def _compare_constant(op: str, values: pa.Array, constant: pa.Scalar, total: boo
         return nan if op in ("=", ">=") else pc.invert(nan)
     if op in (">", ">="):
         # NaN is greater than the constant, and IEEE comparisons with NaN are false: negate the opposite.
-        return pc.invert(_COMPARE["<=" if op == ">" else "<"](values, constant))
-    return _COMPARE[op](values, constant)
+        return pc.invert(_compare("<=" if op == ">" else "<")(values, constant))
+    return _compare(op)(values, constant)
 
 
 def _compare_in_total_order(op: str, values: pa.Array, constant: pa.Scalar) -> pa.BooleanArray:
     if np.isnan(constant.as_py()):
-        return _COMPARE[op](total_key(values), total_key(pa.repeat(constant, 1))[0])
+        return _compare(op)(total_key(values), total_key(pa.repeat(constant, 1))[0])
     if op in ("=", "<>"):
         return _compare_constant(op, values, constant)
     if op in (">", ">="):
         return pc.invert(_compare_in_total_order("<=" if op == ">" else "<", values, constant))
     # IEEE comparisons with NaN are false; NaN with a sign is less than every number.
-    plain = _COMPARE[op](_single(values), _single(constant))
+    plain = _compare(op)(_single(values), _single(constant))
     return pc.or_(plain, is_negative_nan(values))
 
 
 def _compare_floating(op: str, left: pa.Array, right: pa.Array) -> pa.BooleanArray:
     left, right = _single(left), _single(right)
-    plain = _COMPARE[op](left, right)
+    plain = _compare(op)(left, right)
     left_nan, right_nan = pc.is_nan(left), pc.is_nan(right)
     if not left_nan.true_count and not right_nan.true_count:
         return plain
@@ -242,7 +254,7 @@ def _is_in(values: pa.Array, node: In) -> pa.BooleanArray:
 def _matches(values: pa.Array, node: Match) -> pa.BooleanArray:
     if node.kind == "ilike":
         return pc.match_like(values, node.pattern, ignore_case=True)
-    return _MATCH[node.kind](values, node.pattern)
+    return _function(_MATCH[node.kind])(values, node.pattern)
 
 
 def _null_test(node: IsNull, batch: pa.RecordBatch) -> pa.BooleanArray:

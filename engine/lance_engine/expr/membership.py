@@ -11,9 +11,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.types as at
 
+from lance_engine import compute as pc
 from lance_engine import kernels
 from lance_engine.arrow_values import of_numpy, to_numpy
 from lance_engine.expr.tree import In

@@ -12,9 +12,9 @@ import dataclasses
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.types as at
 
+from lance_engine import compute as pc
 from lance_engine.arrow_values import to_numpy
 from lance_engine.expr.tree import Comparison, In, Literal, Node, rebuilt, walk
 

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.types as at
 
+from lance_engine import compute as pc
 from lance_engine.expr import render
 from lance_engine.expr.value_types import value_type
 

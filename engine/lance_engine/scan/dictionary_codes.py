@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from lance_engine import compute as pc
 from lance_engine import kernels
 from lance_engine.arrow_values import to_numpy
 from lance_engine.cache import METADATA

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.types as at
 
+from lance_engine import compute as pc
 from lance_engine import kernels
 from lance_engine.arrow_values import empty_columns, of_numpy
 from lance_engine.expr.value_types import is_bytes, is_text

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from lance_engine import compute as pc
 from lance_engine import kernels
 from lance_engine.arrow_values import to_numpy
 from lance_engine.errors import CorruptFileError

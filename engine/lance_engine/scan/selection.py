@@ -8,8 +8,8 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from lance_engine import compute as pc
 from lance_engine.arrow_values import to_numpy
 from lance_engine.index.ranges import ranges_of
 

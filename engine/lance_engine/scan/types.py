@@ -8,8 +8,8 @@ from functools import reduce
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from lance_engine import compute as pc
 from lance_engine import kernels
 from lance_engine.logical_types import to_arrow_type
 from lance_engine.schema_tree import Field
