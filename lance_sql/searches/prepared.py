@@ -1,4 +1,4 @@
-"""Prepared statements with searches, which engines cannot prepare: texts that run with their values."""
+"""Prepared searches and changes, which engines cannot prepare: texts that run with their values."""
 
 from __future__ import annotations
 
@@ -16,8 +16,11 @@ class PreparedSearches:
     def __init__(self) -> None:
         self._texts: dict[str, str] = {}
 
-    def keeps(self, statement: Statement) -> bool:
-        """Whether `statement` is PREPARE or DEALLOCATE for one of these, which is then executed."""
+    def keeps(self, statement: Statement, *, is_change: bool = False) -> bool:
+        """Whether `statement` is PREPARE or DEALLOCATE for one of these, which is then executed.
+
+        `is_change`: it prepares a change of a dataset.
+        """
         tokens = statement.tokens
         if not tokens or tokens[0].upper not in ("PREPARE", "DEALLOCATE"):
             return False
@@ -25,7 +28,7 @@ class PreparedSearches:
         if words[:1] == ["PREPARE"] and "AS" in words and len(tokens) > words.index("AS") + 1:
             name = tokens[1].value.lower()
             text = statement.original[tokens[words.index("AS") + 1].start :]
-            if search_calls(Statement.of(text)):
+            if is_change or search_calls(Statement.of(text)):
                 self._texts[name] = text
                 return True
             self._texts.pop(name, None)
@@ -53,8 +56,8 @@ def _values(statement: Statement) -> dict[str, str]:
     for number, argument in enumerate(given, 1):
         if any(token.kind == "parameter" or token.text == "$" for token in argument):
             raise UnsupportedFeatureError(
-                "The values of a prepared search cannot be parameters",
-                remedy="Write them, or run the search itself with params=",
+                "The values of a prepared statement cannot be parameters here",
+                remedy="Write them, or run the statement itself with params=",
             )
         named = len(argument) > 2 and argument[1].text in (":=", "=>")
         value = argument[2:] if named else argument

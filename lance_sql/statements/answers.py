@@ -12,7 +12,12 @@ from lance_sql.statements import namespaces, transactions
 from lance_sql.statements.actions import run_actions
 from lance_sql.statements.dispatch import change
 from lance_sql.statements.outcome import done
-from lance_sql.statements.refusals import refuse_by_words, refuse_select_into
+from lance_sql.statements.refusals import (
+    prepares_change,
+    refuse_by_words,
+    refuse_changes_within,
+    refuse_select_into,
+)
 from lance_sql.statements.session import Rows, Session
 from lance_sql.statements.settings import change_setting, with_settings
 from lance_sql.text.definitions import qualified
@@ -47,11 +52,9 @@ def _transaction(session: Session, statement: Statement, params: Parameters) -> 
 
 
 def _prepare(session: Session, statement: Statement, params: Parameters) -> _Found:
+    is_change = prepares_change(session, statement.tokens)
     statement = qualified(statement, session.catalog.full_name)
-    if session.searching.prepared.keeps(statement):
-        return done()
-    refuse_by_words(session, statement.tokens)
-    return statement
+    return done() if session.searching.prepared.keeps(statement, is_change=is_change) else statement
 
 
 def _deallocate(session: Session, statement: Statement, params: Parameters) -> _Found:
@@ -169,7 +172,10 @@ def _refuse(session: Session, statement: Statement, params: Parameters) -> None:
 
 
 def _with(session: Session, statement: Statement, params: Parameters) -> _Found:
-    return change(session, statement, params) if statement.does & Does.ROWS else None
+    found = change(session, statement, params) if statement.does & Does.ROWS else None
+    if found is None:
+        refuse_changes_within(session, statement.tokens)
+    return found
 
 
 def _checked(handler: _Handler) -> _Handler:

@@ -161,6 +161,11 @@ def assignments(schema: pa.Schema, expressions: list[exp.Expression], owner: str
                 )
             pairs = list(zip(left.expressions, right.expressions, strict=True))
         for column, value in pairs:
+            if isinstance(column, exp.Tuple):
+                raise UnsupportedFeatureError(
+                    f"The columns {as_written(column)} cannot be set to the rows of a query",
+                    remedy="Write a subquery for each column, or UPDATE ... FROM (SELECT ...)",
+                )
             column = column.unnest()
             if not isinstance(column, exp.Column) or column.table.lower() not in ("", owner.lower()):
                 raise UnsupportedFeatureError(

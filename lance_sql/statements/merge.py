@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 # Columns of the query that belong neither to the dataset nor to the source.
 _CLAUSE, PRESENT = "lance_sql_clause", "lance_sql_present"
+_QUERY: Final = re.compile(r"\(\s*(?:FROM|SELECT|TABLE|VALUES|WITH)\b", re.IGNORECASE)
 #: The value of ``merge_action`` in RETURNING: ``INSERT``, ``UPDATE`` or ``DELETE``.
 _ACTION = "merge_action"
 
@@ -246,7 +248,16 @@ def _inserted(then: exp.Insert, schema: pa.Schema, source: MergeSource, by_name:
     expressions = values.expressions if isinstance(values, exp.Tuple) else [values]
     if len(names) != len(expressions):
         raise SqlError(f"Got {amount(len(expressions), 'value')} for {amount(len(names), 'column')}")
-    return dict(zip(names, map(as_written, expressions), strict=True))
+    return {
+        name: default_of(schema.field(name)) or "NULL" if _is_default(value) else as_written(value)
+        for name, value in zip(names, expressions, strict=True)
+    }
+
+
+def _is_default(value: exp.Expression) -> bool:
+    from sqlglot import exp
+
+    return isinstance(value, exp.Column | exp.Var) and as_written(value).upper() == "DEFAULT"
 
 
 def clause_query(
@@ -268,6 +279,9 @@ def clause_query(
         + f" THEN {number}"
         for number, clause in enumerate(clauses)
     )
+    chosen = f"CASE{choice} END"
+    # DuckDB does not let other columns refer to one with a subquery.
+    named = chosen if any(_has_query(clause.condition) for clause in clauses) else _CLAUSE
     columns = []
     for field, kind in zip(schema, duckdb_types(schema), strict=True):
         is_wide = has_wide_decimals(field.type)
@@ -281,7 +295,7 @@ def clause_query(
                 cases += f" WHEN {number} THEN {cast}"
         own = f"{target}.{quote(field.name)}"
         own = unchanged_value(own, field) if is_wide else own
-        value = f"CASE {_CLAUSE}{cases} ELSE {own} END" if cases else own
+        value = f"CASE {named}{cases} ELSE {own} END" if cases else own
         value = value if is_wide else stored_value(value, field)
         columns.append(f"{value} AS {quote(field.name)}")
     situations = {clause.situation for clause in clauses}
@@ -292,10 +306,14 @@ def clause_query(
         (True, True): "FULL JOIN",
     }["source" in situations, "target" in situations]
     return (
-        f"SELECT {target}.{ROW_ADDRESS}, CASE{choice} END AS {_CLAUSE}, "
+        f"SELECT {target}.{ROW_ADDRESS}, {chosen} AS {_CLAUSE}, "
         f"{', '.join(columns)} FROM {LENT} AS {target} "
-        f"{join} {source} {condition} WHERE {_CLAUSE} IS NOT NULL"
+        f"{join} {source} {condition} WHERE {named} IS NOT NULL"
     )
+
+
+def _has_query(condition: str | None) -> bool:
+    return condition is not None and _QUERY.search(condition) is not None
 
 
 def _matched_columns(statement: exp.Merge, schema: pa.Schema) -> list[str]:

@@ -53,8 +53,13 @@ def refuse_by_words(session: Session, tokens: Sequence[Token]) -> None:
                 "EXPORT DATABASE does not include the datasets of the session",
                 remedy="Export each dataset with COPY t TO 'file'",
             )
-        case ["EXPLAIN" | "PREPARE" as first, *rest]:
-            _refuse_of_changes(session, first, tokens, rest)
+        case ["EXPLAIN", *rest]:
+            place = _changed_after(session, tokens, rest)
+            if place is not None:
+                raise UnsupportedFeatureError(
+                    f"EXPLAIN only supports queries, not {tokens[place].upper} on a dataset",
+                    remedy="Use EXPLAIN on a SELECT of the affected rows",
+                )
         case ["MERGE", *_] if ("BY", "POSITION") in itertools.pairwise(words) and _target(session, tokens):
             raise UnsupportedFeatureError(
                 "MERGE into a dataset does not support BY POSITION",
@@ -72,20 +77,27 @@ def refuse_by_words(session: Session, tokens: Sequence[Token]) -> None:
             )
 
 
-def _refuse_of_changes(session: Session, first: str, tokens: Sequence[Token], rest: Sequence[str]) -> None:
+def prepares_change(session: Session, tokens: Sequence[Token]) -> bool:
+    """Whether ``PREPARE name AS ...`` is for a statement that changes a dataset."""
+    return _changed_after(session, tokens, [token.upper for token in tokens[1:]]) is not None
+
+
+def _changed_after(session: Session, tokens: Sequence[Token], rest: Sequence[str]) -> int | None:
+    """Where the statement that follows the first word begins, if it changes a dataset."""
     place = next((number for number, word in enumerate(rest, 1) if word in _CHANGES), None)
     if place is None or "SELECT" in rest[: place - 1] or not _target(session, tokens[place:]):
-        return
-    what = tokens[place].upper
-    if first == "EXPLAIN":
-        raise UnsupportedFeatureError(
-            f"EXPLAIN only supports queries, not {what} on a dataset",
-            remedy="Use EXPLAIN on a SELECT of the affected rows",
-        )
-    raise UnsupportedFeatureError(
-        f"PREPARE only supports queries, not {what} on a dataset",
-        remedy=f"Run the {what} directly with parameters: session.sql('{what} ... ?', [value])",
-    )
+        return None
+    return place
+
+
+def refuse_changes_within(session: Session, tokens: Sequence[Token]) -> None:
+    """``WITH x AS (INSERT INTO t ... RETURNING ...) SELECT``: a change of a dataset within a query."""
+    for place, (before, token) in enumerate(itertools.pairwise(tokens), 1):
+        if before.text == "(" and token.upper in _CHANGES and _target(session, tokens[place:]):
+            raise UnsupportedFeatureError(
+                f"A query cannot contain {token.upper} on a dataset",
+                remedy=f"Run the {token.upper} ... RETURNING first, and query its result",
+            )
 
 
 def _target(session: Session, tokens: Sequence[Token]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from lance_engine.errors import UnsupportedFeatureError
 
 from lance_sql.engines.base import Parameters
 from lance_sql.engines.duckdb.capabilities import CAPABILITIES as DUCKDB
@@ -37,6 +38,11 @@ def declared_schema(session: Session, definitions: str) -> pa.Schema:
                 _copy_types(session, connection)
                 _declare(connection, definitions)
         except duckdb.Error as error:
+            if "Sequence with name" in str(error):
+                raise UnsupportedFeatureError(
+                    "A default cannot take the next value of a sequence",
+                    remedy="Write it in each INSERT: INSERT INTO t VALUES (nextval('s'), ...)",
+                ) from None
             raise translated(error, DUCKDB) from None
         described = connection.execute(
             "SELECT is_nullable, column_default, column_name FROM duckdb_columns() "
