@@ -35,8 +35,16 @@ class TableNotFoundError(DatasetNotFoundError):
     """A statement names a table that does not exist: `name`."""
 
     def __init__(self, name: str, *, remedy: str = "", **place: object) -> None:
-        super().__init__(f"Table {name!r} not found", remedy=remedy, **place)
+        super().__init__(_not_found(name), remedy=remedy, **place)
         self.name = name
+
+    def rename(self, name: str) -> None:
+        """Name the table so."""
+        self.message, self.name = _not_found(name), name
+
+
+def _not_found(name: str) -> str:
+    return f"Table {name!r} not found"
 
 
 class EngineNotInstalledError(LanceError, ImportError):

@@ -12,7 +12,7 @@ from lance_engine.base import nearest_name
 from lance_sql.catalog.namespaces import is_remote
 from lance_sql.engines.errors import point
 from lance_sql.errors import SqlError, TableNotFoundError
-from lance_sql.text.tokens import as_name, as_string
+from lance_sql.text.tokens import as_name, as_string, table_positions
 
 if TYPE_CHECKING:
     from lance_sql.catalog.catalog import Catalog
@@ -25,6 +25,7 @@ def hints(statement: Statement, catalog: Catalog) -> Iterator[None]:
     try:
         yield
     except TableNotFoundError as error:
+        _name_as_written(error, statement, catalog)
         _suggest_tables(error, catalog)
         raise
     except SqlError as error:
@@ -35,6 +36,24 @@ def hints(statement: Statement, catalog: Catalog) -> Iterator[None]:
             "the statement is nested too deeply",
             remedy="Use fewer parentheses, operators and types within one another",
         ) from None
+
+
+def _name_as_written(error: TableNotFoundError, statement: Statement, catalog: Catalog) -> None:
+    """Name the table as the statement does: engines leave parts out, or add those that views got."""
+    *place, name = error.name.split(".")
+    tokens = statement.tokens
+    written = set()
+    for position in table_positions(tokens):
+        parts = [tokens[position].value]
+        while [token.text for token in tokens[position + 1 : position + 2]] == ["."]:
+            parts += [token.value for token in tokens[position + 2 : position + 3]]
+            position += 2
+        if parts[-1].lower() == name.lower():
+            written.add(".".join(parts))
+    if len(written) == 1:
+        error.rename(written.pop())
+    elif not written and place == list(catalog.attached.current or ()):
+        error.rename(name)
 
 
 def _suggest_tables(error: TableNotFoundError, catalog: Catalog) -> None:

@@ -5,11 +5,16 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import Final
 
 from lance_sql.spark.log import logger
 
 _told = False
 _NAME = "lance-sql-spark.jar"
+#: The variable of the environment of Python processes whose session was told when it was registered.
+TOLD: Final = "LANCE_SQL_TOLD"
+#: The class of the jar with which Spark finds the data source.
+PROVIDER: Final = "lancesql.spark.LanceProvider"
 
 
 def planner_jar() -> Path | None:
@@ -29,7 +34,7 @@ def tell_without_planner() -> None:
     if _told or "pysail" in sys.modules:  # Sail has no JVM
         return
     _told = True
-    if _another_process_told():
+    if os.environ.get(TOLD) or _another_process_told():
         return
     jar = planner_jar()
     remedy = (
@@ -40,8 +45,9 @@ def tell_without_planner() -> None:
     )
     logger.warning(
         "Spark works without the planner of lance-sql: it reads all columns of all rows of Lance tables, and "
-        "refuses some ways to write. To change that, %s. Without it, lance_sql.spark.sql and the options "
-        "'columns' and 'filter' read less",
+        "refuses save() in its default mode and in mode('ignore'). To change that, %s. Without it, "
+        "lance_sql.spark.write has all modes, and lance_sql.spark.sql and the options 'columns' and 'filter' "
+        "read less",
         remedy,
     )
 

@@ -9,9 +9,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from lance_sql.spark.java import java_problem
-from lance_sql.spark.planner import planner_jar
+from lance_sql.spark.planner import PROVIDER, TOLD, planner_jar, tell_without_planner
 from lance_sql.spark.source import LanceDataSource, PlannedDataSource
-from lance_sql.spark.versions import ALREADY_REGISTERED, has_jvm, set_active
+from lance_sql.spark.versions import ALREADY_REGISTERED, has_class, has_jvm, set_active, set_environment
 
 # The sessions in which the data source is registered: registering again causes a warning.
 _registered: set[int] = set()
@@ -51,7 +51,10 @@ def local_session(*, cores: int = 2, memory: str = "4g") -> SparkSession:
 
 
 def register(spark: SparkSession) -> None:
-    """Register ``format("lance")`` with a Spark session."""
+    """Register ``format("lance")`` with a Spark session, which is told once if it lacks our jar."""
+    if has_jvm(spark) and not has_class(spark, PROVIDER):
+        tell_without_planner()
+        set_environment(spark, TOLD, "1")
     for source in (LanceDataSource, PlannedDataSource):
         try:
             spark.dataSource.register(source)

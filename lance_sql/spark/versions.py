@@ -101,6 +101,18 @@ def has_jvm(spark: SparkSession) -> bool:
     return hasattr(spark, "_jsparkSession")
 
 
+def has_class(spark: SparkSession, name: str) -> bool:
+    """Whether the JVM of a session finds a class where Spark looks for data sources."""
+    jvm: Any = spark._jvm
+    loader = jvm.org.apache.spark.util.Utils.getContextOrSparkClassLoader()
+    return loader.getResource(f"{name.replace('.', '/')}.class") is not None
+
+
+def set_environment(spark: SparkSession, name: str, value: str) -> None:
+    """Set a variable for the Python processes of data sources that are registered from now on."""
+    spark.sparkContext.environment[name] = value
+
+
 def set_active(spark: SparkSession) -> None:
     """Make a session the active one of this thread of the JVM."""
     jvm: Any = spark._jvm

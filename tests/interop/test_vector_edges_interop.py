@@ -215,6 +215,9 @@ def test_an_index_that_is_only_described(tmp_path: Path, kind: str) -> None:
         ours.nearest("v", query, 9, "cosine", columns=["id"], use_index=False)
     )
     assert ours.index_statistics("v_idx")["uncovered_rows"] == 2 * SIZE
+    (waiting,) = ours.inspect.index_health().to_pylist()
+    if kind not in ONLY_READ:
+        assert (waiting["advice"], waiting["stale_segments"]) == ("optimize_indices", 0)
     ours = ours.delete("id % 7 = 3").compact().optimize_indices()
     (built,) = ours.inspect.index_health().to_pylist()
     is_built = built["kind"] == kind and built["unindexed_rows"] == 0

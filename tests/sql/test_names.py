@@ -11,6 +11,7 @@ import pytest
 from lance_engine.errors import ColumnNotFoundError, DatasetNotFoundError, VersionNotFoundError
 
 import lance_sql
+from lance_sql.errors import TableNotFoundError
 
 
 def rows(connection, text, params=None):
@@ -256,3 +257,30 @@ def test_rowid_names_the_columns_of_datasets(tmp_path: Path, engine: str) -> Non
     for text in ("SELECT rowid FROM t", "SELECT t.rowid FROM t WHERE t.RowId = 0"):
         with pytest.raises(ColumnNotFoundError, match="Datasets have _rowid"):
             session.sql(text).fetchall()
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
+@pytest.mark.parametrize(
+    ("statement", "name"),
+    [
+        ("EXECUTE p(1)", "t"),
+        ("SELECT * FROM v", "t"),
+        ("SELECT * FROM t", "t"),
+        ("SELECT * FROM T", "T"),
+        ("SELECT * FROM main.t", "main.t"),
+        ("SELECT * FROM lance.main.t", "lance.main.t"),
+        ("SELECT * FROM nosuch.t", "nosuch.t"),
+        ('SELECT * FROM nosuch.main."t"', "nosuch.main.t"),
+        ("SELECT t.id FROM other JOIN main.t USING (id)", "main.t"),
+    ],
+)
+def test_errors_name_a_missing_table_as_the_statement_does(tmp_path, engine, statement, name):
+    with lance_sql.connect(tmp_path, engine=engine) as con:
+        for created in ("other", "t"):
+            con.sql(f"CREATE TABLE {created} AS SELECT 1 AS id")
+        con.sql("PREPARE p AS SELECT * FROM t WHERE id = $1")
+        con.sql("CREATE VIEW v AS SELECT * FROM t")
+        con.sql("DROP TABLE t")
+        with pytest.raises(TableNotFoundError, match=rf"^Table '{name}' not found") as caught:
+            con.sql(statement).fetchall()
+        assert caught.value.name == name

@@ -13,6 +13,9 @@ from lance_engine.index.kind import is_usable
 from lance_engine.index.listing import all_segments
 from lance_engine.index.registry import readable_kind
 from lance_engine.index.vector.kind import VECTORS
+from lance_engine.index.vector.metadata import described_index
+from lance_engine.index.vector.options import KINDS
+from lance_engine.index.vector.segment import is_untrained
 from lance_engine.table.snapshot import Snapshot
 
 INDEX_HEALTH_SCHEMA: Final = pa.schema(
@@ -48,6 +51,8 @@ def index_health(snapshot: Snapshot) -> pa.Table:
     for name, segments in grouped.items():
         kinds = [_kind(snapshot, segment) for segment in segments]
         readable = [segment for segment, kind in zip(segments, kinds, strict=True) if kind is not None]
+        unread = [segment for segment, kind in zip(segments, kinds, strict=True) if kind is None]
+        waiting = [segment for segment in unread if _is_only_described(snapshot, segment)]
         covered = {number for segment in readable for number in segment.fragment_ids or () if number in live}
         gone = sum(bool(set(segment.fragment_ids or ()) - live.keys()) for segment in readable)
         indexed = sum(live[number] for number in covered)
@@ -60,14 +65,14 @@ def index_health(snapshot: Snapshot) -> pa.Table:
                 "kind": next((kind for kind in kinds if kind is not None), segments[0].kind),
                 "columns": [paths.get(field, f"field {field}") for field in segments[0].fields],
                 "segments": len(segments),
-                "stale_segments": len(segments) - len(readable) + gone,
+                "stale_segments": len(unread) - len(waiting) + gone,
                 "fragments": len(covered),
                 "unindexed_fragments": len(live) - len(covered),
                 "rows": indexed,
                 "unindexed_rows": unindexed,
                 "bytes": sum(sizes) if all(segment.files for segment in segments) else None,
                 "created_at": max(created, default=None),
-                "advice": _advice(bool(readable), unindexed, gone),
+                "advice": _advice(bool(readable or waiting), unindexed, gone),
             }
         )
     return pa.Table.from_pylist(rows, schema=INDEX_HEALTH_SCHEMA)
@@ -84,6 +89,13 @@ def _kind(snapshot: Snapshot, segment: IndexSegment) -> str | None:
             return None if opened is None else opened.kind
     kind = readable_kind(segment.kind)
     return segment.kind if kind is not None and is_usable(segment, kind) else None
+
+
+def _is_only_described(snapshot: Snapshot, segment: IndexSegment) -> bool:
+    """Whether it is a vector index without files, which `optimize_indices` builds."""
+    described = described_index(segment.details) if VECTORS.reads(segment) else None
+    is_built_here = described is not None and described[0] in KINDS
+    return is_built_here and is_untrained(VECTORS.covering(snapshot, segment).files)
 
 
 def _advice(is_readable: bool, unindexed: int, gone: int) -> str | None:
