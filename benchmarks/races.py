@@ -91,7 +91,8 @@ def write(kind: str, number: int, path: str, statements: int, together: Any, res
                 break
             except Exception as error:
                 text = f"{type(error).__name__}: {error}"
-                is_conflict = "conflict" in text.lower()
+                # pylance gives up after 30 seconds, with an error of its own.
+                is_conflict = "conflict" in text.lower() or "Too many concurrent writers" in text
                 errors["conflicts that the caller retried" if is_conflict else text[:300]] += 1
                 if not is_conflict:
                     break
