@@ -191,8 +191,6 @@ void bind_tests(nb::module_& m) {
         return make_integer_set(bits, to_string(values), negate);
       },
       "bits"_a, "values"_a, "negate"_a);
-  m.def("integer_remainder_test", &make_integer_remainder, "bits"_a, "signed_"_a, "divisor"_a, "low"_a,
-        "high"_a, "negate"_a);
   m.def("float_range_test", &make_float_range, "bits"_a, "low"_a, "high"_a, "nan"_a, "negative_nan"_a,
         "negate"_a);
   m.def(
@@ -402,10 +400,10 @@ void bind_columns(nb::module_& m) {
           "rows"_a, "overlays"_a = Overlays{}, nb::rv_policy::take_ownership);
 }
 
-nb::bytes expand_lz4(const nb::bytes& block, bool short_matches, uint64_t wanted) {
+nb::bytes expand_lz4(const nb::bytes& block, uint64_t wanted) {
   const Span input{static_cast<const uint8_t*>(block.data()), block.size()};
   Bytes out;
-  decompress(Compression::kLz4, input, out, kMostDecompressed, wanted, short_matches);
+  decompress(Compression::kLz4, input, out, kMostDecompressed, wanted);
   return nb::bytes(out.data(), out.size());
 }
 
@@ -433,7 +431,7 @@ nb::bytes unpack_bytes(const UnpackTable& table, const nb::bytes& packed, unsign
 }
 
 void bind_unpack(nb::module_& m) {
-  m.def("expand_lz4", &expand_lz4, "block"_a, "short_matches"_a, "wanted"_a = kMostDecompressed);
+  m.def("expand_lz4", &expand_lz4, "block"_a, "wanted"_a = kMostDecompressed);
   m.def("uniform_values", &uniform_values, "block"_a, "begin"_a, "end"_a, "narrow"_a);
   m.def(
       "unpack_block",

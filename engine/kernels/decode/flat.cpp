@@ -42,8 +42,6 @@ class Flat : public ValueDecoder {
 
   uint64_t plain_bytes() const override { return bits_ / 8; }
 
-  bool short_matches() const override { return bits_ == 64 || bits_ == 128; }
-
   uint64_t prefix_bytes(const Chunk&, uint64_t last) const override {
     return bits_ == 1 ? bytes_for_bits(last + 1) : (last + 1) * (bits_ / 8);
   }

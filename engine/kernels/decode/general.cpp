@@ -6,14 +6,11 @@
 #include <new>
 
 #include "core/uniform_layout.hpp"
-#include "decode/short_matches.hpp"
 #include "decode/value_decoder.hpp"
 
 namespace lance {
 
 namespace {
-
-constexpr uint64_t kQuickShare = 3;
 
 bool is_bare_zstd_frame(Span input) {
   return input.size < 8 || (load<uint32_t>(input.data) == 0xFD2FB528u && !(input.data[4] & 0x10));
@@ -55,19 +52,15 @@ void decompress_zstd(Span input, Bytes& out, uint64_t most) {
   check(!ZSTD_isError(size) && size == declared, "a zstd frame is damaged");
 }
 
-void decompress_lz4(Span input, Bytes& out, uint64_t most, uint64_t wanted, bool short_matches) {
+void decompress_lz4(Span input, Bytes& out, uint64_t most, uint64_t wanted) {
   uint64_t declared = input.at<uint32_t>(0);
   input = input.from(4);
   check(declared <= most, "a compressed buffer claims more bytes than its values can have");
   check(input.size <= kMostDecompressed && declared <= input.size * 255 + 64,
         "a compressed buffer claims more bytes than it can hold");
   wanted = std::min(wanted, declared);
-  // The quick way needs the whole block, and takes less time than the usual one for a third of it.
-  if (short_matches && wanted > declared / kQuickShare) wanted = declared;
   auto* from = reinterpret_cast<const char*>(input.data);
   uint8_t* bytes = out.extend(wanted);
-  if (short_matches && declared != 0 && wanted == declared && expand_short_matches(input, bytes, declared))
-    return;
   // Of a match at distance 0 the library leaves what was in memory before, if it expands a part only.
   if (wanted != declared) zero_bytes(bytes, wanted);
   auto* to = reinterpret_cast<char*>(bytes);
@@ -107,8 +100,7 @@ class General : public ValueDecoder {
   Chunk expand(const Chunk& chunk, Scratch& scratch, uint64_t last) const {
     uint64_t wanted = last + 1 < chunk.num_values ? inner_->prefix_bytes(chunk, last) : kMostDecompressed;
     scratch.decompressed.clear();
-    decompress(scheme_, chunk.buffers[0], scratch.decompressed, inner_->most_bytes(chunk.num_values), wanted,
-               inner_->short_matches());
+    decompress(scheme_, chunk.buffers[0], scratch.decompressed, inner_->most_bytes(chunk.num_values), wanted);
     Chunk expanded = chunk;
     expanded.buffers[0] = {scratch.decompressed.data(), scratch.decompressed.size()};
     return expanded;
@@ -125,13 +117,12 @@ uint64_t declared_bytes(Compression scheme, Span input) {
   return input.size == 0 ? 0 : declared_zstd_bytes(input);
 }
 
-void decompress(Compression scheme, Span input, Bytes& out, uint64_t most, uint64_t wanted,
-                bool short_matches) {
+void decompress(Compression scheme, Span input, Bytes& out, uint64_t most, uint64_t wanted) {
   most = std::min(most, kMostDecompressed);
   if (scheme == Compression::kZstd)
     decompress_zstd(input, out, most);
   else
-    decompress_lz4(input, out, most, wanted, short_matches);
+    decompress_lz4(input, out, most, wanted);
 }
 
 ValueDecoderPtr make_general(Compression scheme, ValueDecoderPtr inner) {

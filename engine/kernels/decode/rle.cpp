@@ -66,8 +66,6 @@ class Rle : public ValueDecoder {
     check(written == count, "run lengths add up to fewer values than the chunk holds");
   }
 
-  bool short_matches() const override { return sizeof(T) == 8; }
-
   uint64_t prefix_bytes(const Chunk& chunk, uint64_t last) const override {
     Place place;
     pass(chunk.buffers[1], chunk.buffers[1].size, last, place);

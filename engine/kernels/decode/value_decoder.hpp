@@ -69,9 +69,6 @@ class ValueDecoder {
   }
   // The bytes of each value where its first buffer is these values, one after the other; 0 for others.
   virtual uint64_t plain_bytes() const { return 0; }
-  // Whether its first buffer holds numbers of 8 or 16 bytes, which in an LZ4 block mostly share some bytes
-  // with one of those before.
-  virtual bool short_matches() const { return false; }
   // So many bytes of the first buffer, from its start, hold all values up to position `last`; there may be
   // fewer.
   virtual uint64_t prefix_bytes(const Chunk&, uint64_t /*last*/) const { return kMostDecompressed; }
@@ -128,9 +125,8 @@ ValueDecoderPtr make_uniform(ValueDecoderPtr general);
 uint64_t declared_bytes(Compression scheme, Span input);
 
 // Appends what a length-prefixed LZ4 block or zstd frame holds (format 2.1, general compression): at most
-// `most` bytes. Where that saves work, only the first `wanted` bytes, if there are so many. `short_matches`:
-// they are mostly numbers, see `ValueDecoder`.
+// `most` bytes. Where that saves work, only the first `wanted` bytes, if there are so many.
 void decompress(Compression scheme, Span input, Bytes& out, uint64_t most = kMostDecompressed,
-                uint64_t wanted = kMostDecompressed, bool short_matches = false);
+                uint64_t wanted = kMostDecompressed);
 
 }  // namespace lance

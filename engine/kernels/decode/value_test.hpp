@@ -121,10 +121,6 @@ ValueTestPtr make_integer_range(unsigned bits, bool is_signed, const std::string
                                 const std::string& high, bool negate);
 // Integers of 8 to 64 bits that are one of `values`, one after the other.
 ValueTestPtr make_integer_set(unsigned bits, const std::string& values, bool negate);
-// Integers of 8 to 64 bits, unsigned ones of up to 32, whose remainder of the division by `divisor` is in
-// [low, high].
-ValueTestPtr make_integer_remainder(unsigned bits, bool is_signed, uint64_t divisor, int64_t low,
-                                    int64_t high, bool negate);
 // Floats of 32 or 64 bits in [low, high], or NaN if `nan`.
 ValueTestPtr make_float_range(unsigned bits, double low, double high, bool nan, bool negative_nan,
                               bool negate);

@@ -1,8 +1,7 @@
 """Conditions that the kernels test while decoding, so that the values never become arrays.
 
-These are comparisons of a top-level column, or of its remainder, with constants and lists of constants, and
-text searches. Strings are tested in their encoded form if possible: once per dictionary entry, or symbol by
-symbol.
+These are comparisons of a top-level column with constants and lists of constants, and text searches. Strings
+are tested in their encoded form if possible: once per dictionary entry, or symbol by symbol.
 """
 
 from __future__ import annotations
@@ -20,8 +19,6 @@ from lance_engine.expr.build import conjunction, disjunction, negate
 from lance_engine.expr.patterns import has_only_ascii_cases
 from lance_engine.expr.tree import (
     And,
-    Arithmetic,
-    Cast,
     Column,
     Comparison,
     In,
@@ -105,8 +102,6 @@ class _Compiler:
                 return None if inner is None else negate(inner)
             case Comparison() if node.op in _RANGES and _is_number(node):
                 return self.conjunction([node])
-            case Comparison(op, Arithmetic("%") as division, Literal() as constant) if not constant.is_null:
-                return self._remainder(op, division, constant)
             case Comparison(op, Column() as column, Literal(value)) if _is_single(column):
                 return self._column(column, _comparison_test(op, column.type, value))
             case In(Column() as column) if _is_single(column) and not node.has_null:
@@ -115,23 +110,6 @@ class _Compiler:
                 return self._column(column, _match_test(node))
             case _:
                 return None
-
-    def _remainder(self, op: str, division: Arithmetic, constant: Literal) -> Node | None:
-        """The remainder of a column of whole numbers compared with a constant."""
-        dividend, divisor = division.children
-        # Narrower numbers are divided as 64-bit ones.
-        column = dividend.operand if isinstance(dividend, Cast) else dividend
-        if (
-            not isinstance(column, Column)
-            or not _is_single(column)
-            or not at.is_integer(column.type)
-            or not isinstance(divisor, Literal)
-            or divisor.is_null
-            or not dividend.type == divisor.type == division.type == constant.type == pa.int64()
-            or divisor.value.as_py() <= 0
-        ):
-            return None
-        return self._column(column, _remainder_test(op, column.type, divisor.value, constant.value))
 
     def _column(self, column: Column, test: kernels.ValueTest | None) -> Node | None:
         if test is None:
@@ -192,16 +170,6 @@ def _range_test(kind: pa.DataType, bounds: Sequence[Comparison]) -> kernels.Valu
         low, high = most, least  # this range is empty
     first, last = (end.to_bytes(bits // 8, "little", signed=signed) for end in (low, high))
     return kernels.integer_range_test(bits, signed, first, last, False)
-
-
-def _remainder_test(op: str, kind: pa.DataType, divisor: pa.Scalar, constant: pa.Scalar) -> kernels.ValueTest:
-    least, most, number = -(1 << 63), (1 << 63) - 1, constant.as_py()
-    # Below or above a number is expressed as not from it on, or not up to it.
-    negate = op in ("<>", "<", ">")
-    low = number if op in ("=", "<>", ">=", "<") else least
-    high = number if op in ("=", "<>", "<=", ">") else most
-    signed = not at.is_unsigned_integer(kind)
-    return kernels.integer_remainder_test(kind.bit_width, signed, divisor.as_py(), low, high, negate)
 
 
 def _float_test(kind: pa.DataType, bounds: Sequence[Comparison]) -> kernels.ValueTest | None:

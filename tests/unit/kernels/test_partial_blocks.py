@@ -18,9 +18,9 @@ def block(values: bytes) -> bytes:
     return struct.pack("<I", len(values)) + LZ4.compress(values).to_pybytes()
 
 
-def expanded(data: bytes, wanted: int, short_matches: bool = False) -> bytes | None:
+def expanded(data: bytes, wanted: int) -> bytes | None:
     try:
-        return kernels.expand_lz4(data, short_matches, wanted)
+        return kernels.expand_lz4(data, wanted)
     except kernels.CorruptDataError:
         return None
 
@@ -72,11 +72,10 @@ def reference(data: bytes, wanted: int) -> bytes | None:
     st.lists(st.integers(0, 3_000), min_size=1, max_size=300),
     st.sampled_from([1, 4, 8, 16]),
     st.integers(0, 5_000),
-    st.booleans(),
 )
-def test_any_part(numbers: list[int], width: int, wanted: int, short_matches: bool) -> None:
+def test_any_part(numbers: list[int], width: int, wanted: int) -> None:
     values = b"".join((n % (1 << 8 * width)).to_bytes(width, "little") for n in numbers)
-    found = expanded(block(values), wanted, short_matches)
+    found = expanded(block(values), wanted)
     assert found is not None
     assert found[:wanted] == values[:wanted]
 
@@ -100,8 +99,7 @@ def test_parts_of_damaged_blocks(
 
 
 @pytest.mark.parametrize(("size", "wanted"), [(64, 40), (200, 100), (4_000, 3_000), (100_000, 70_000)])
-@pytest.mark.parametrize("short_matches", [False, True])
-def test_nothing_of_other_memory(size: int, wanted: int, short_matches: bool) -> None:
+def test_nothing_of_other_memory(size: int, wanted: int) -> None:
     """A match at distance 0 copies bytes that were not written yet."""
     literals = b"ab" * 8
     match = length_bytes(size - len(literals) - 12 - 4 - 15)
@@ -109,7 +107,7 @@ def test_nothing_of_other_memory(size: int, wanted: int, short_matches: bool) ->
     data = struct.pack("<I", size) + sequence + b"\xc0" + b"Z" * 12
     found = []
     for byte in (b"S", b"T"):  # memory that is used again holds one of them
-        kernels.expand_lz4(block(byte * size), False)
-        found.append(expanded(data, wanted, short_matches))
+        kernels.expand_lz4(block(byte * size))
+        found.append(expanded(data, wanted))
     assert found[0] == found[1]
     assert found[0] is None or set(found[0]) <= {0, *data}
