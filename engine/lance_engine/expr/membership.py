@@ -1,4 +1,4 @@
-"""Whether values are in a long list, batch after batch.
+"""Whether numbers are in a long list, batch after batch.
 
 pyarrow hashes the whole list in every call; here that is done once for each list.
 """
@@ -15,14 +15,10 @@ import pyarrow.types as at
 
 from lance_engine import compute as pc
 from lance_engine import kernels
-from lance_engine.arrow_values import of_numpy, to_numpy
 from lance_engine.expr.tree import In
-from lance_engine.expr.value_types import is_bytes, is_text
 
 #: A list of at least this many values is hashed once.
 MANY = 256
-#: The same for text: pyarrow is faster with shorter lists.
-MANY_TEXTS = 32_768
 
 #: Whether each value of an array is in a list; arbitrary for nulls.
 Members = Callable[[pa.Array], pa.BooleanArray]
@@ -39,14 +35,8 @@ def members(node: In, held: pa.Array) -> Members | None:
 
 def _prepare(held: pa.Array) -> Members | None:
     kind = held.type
-    if is_text(kind) or is_bytes(kind):
-        return _Texts(held) if len(held) >= MANY_TEXTS and _are_distinct(text_hashes(held)) else None
     is_number = at.is_integer(kind) or at.is_temporal(kind) or at.is_float32(kind) or at.is_float64(kind)
     return _Numbers(held) if is_number and not at.is_interval(kind) else None
-
-
-def _are_distinct(hashes: npt.NDArray[np.uint64]) -> bool:
-    return len(np.unique(hashes)) == len(hashes)
 
 
 class _Numbers:
@@ -55,27 +45,8 @@ class _Numbers:
         self._test = kernels.integer_set_test(8 * self._width, stored_bytes(held).tobytes(), False)
 
     def __call__(self, values: pa.Array) -> pa.BooleanArray:
-        return _mask(self._test, stored_bytes(values), self._width)
-
-
-class _Texts:
-    """By hash. The hashes of the list are distinct, so a value is compared with at most one entry."""
-
-    def __init__(self, held: pa.Array) -> None:
-        hashes = text_hashes(held)
-        self._test = kernels.integer_set_test(64, hashes.tobytes(), False)
-        order = np.argsort(hashes)
-        self._hashes, self._held = hashes[order], pc.take(held, of_numpy(order))
-
-    def __call__(self, values: pa.Array) -> pa.BooleanArray:
-        hashes = text_hashes(values)
-        found = to_numpy(_mask(self._test, hashes.view(np.uint8), 8))
-        places = np.flatnonzero(found)
-        entries = np.searchsorted(self._hashes, hashes[places])
-        same = pc.equal(pc.take(values, of_numpy(places)), pc.take(self._held, of_numpy(entries)))
-        mask = np.zeros(len(values), np.bool_)
-        mask[places] = to_numpy(pc.fill_null(same, False))
-        return of_numpy(mask)
+        bits = pa.py_buffer(self._test.passing(stored_bytes(values).tobytes(), self._width))
+        return pa.BooleanArray.from_buffers(pa.bool_(), len(values), [None, bits])
 
 
 def text_hashes(values: pa.Array) -> npt.NDArray[np.uint64]:
@@ -99,8 +70,3 @@ def stored_bytes(values: pa.Array) -> npt.NDArray[np.uint8]:
         numbers[np.isnan(numbers)] = np.nan
         held = numbers.view(np.uint8)
     return held
-
-
-def _mask(test: kernels.ValueTest, held: npt.NDArray[np.uint8], width: int) -> pa.BooleanArray:
-    bits = pa.py_buffer(test.passing(held.tobytes(), width))
-    return pa.BooleanArray.from_buffers(pa.bool_(), len(held) // width, [None, bits])
