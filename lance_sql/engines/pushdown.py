@@ -82,7 +82,7 @@ class Condition:
         snapshot = self.dataset.snapshot
         return (
             all(file.storage_version not in _WITHOUT_CHUNKS for file in snapshot.fragments[0].files)
-            and FilterSteps(self.tree, snapshot.schema).drop_early
+            and FilterSteps(self.tree, snapshot.schema).are_native
         )
 
     @property

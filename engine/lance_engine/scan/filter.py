@@ -104,13 +104,6 @@ class FilterSteps:
         """Whether kernels can test everything, so that testing many rows at once takes no memory."""
         return all(step.native is not None for step in (*self._steps, *self._fallible))
 
-    @property
-    def drop_early(self) -> bool:
-        """Whether kernels drop rows that do not pass before any of their values become arrays."""
-        return all(
-            step.native is not None or step.before is not None for step in (*self._steps, *self._fallible)
-        )
-
     def ordered(self) -> list[Step]:
         """The steps, most selective per cost first."""
         if len(self._steps) < 2:
