@@ -5,9 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import partial
 from typing import Any, Final, TypeVar
 
 from lance_engine import kernels
@@ -21,6 +19,7 @@ from lance_engine.io.obstore_client import Client, client
 from lance_engine.io.retries import Request
 from lance_engine.io.storage_options import max_in_flight
 from lance_engine.io.store import OUTSIDE_REMEDY, Buffer, Sink, checked_path, checked_range
+from lance_engine.tasks import Pool
 
 T = TypeVar("T")
 
@@ -192,8 +191,8 @@ class ObstoreStore:
             if len(wanted) == 1:
                 raise
             # If one of them failed, the others must not fail with it again.
-            with ThreadPoolExecutor(len(wanted), thread_name_prefix="lance-again") as threads:
-                found = list(threads.map(partial(self.read, path), starts, lengths))
+            with Pool(len(wanted), "lance-again") as threads:
+                found = list(threads.map(lambda span: self.read(path, *span), wanted))
         if len(wanted) == len(ranges):
             return found
         by_span = dict(zip(wanted, found, strict=True))
