@@ -4,9 +4,9 @@
     spark.read.format("lance").load("/data/sales.lance")
     df.write.format("lance").mode("append").save("/data/sales.lance")
 
-`table` and `sql` read tables by path, `narrow` restricts what a query reads, and `write` supports all save
-modes. `compact`, `build_index`, `delete`, `update` and `merge` run the operations of a dataset as Spark
-tasks. `vector_search`, `search` and `nearest_join` search. The page ``docs/spark.md`` lists the options.
+`table` and `sql` read tables by path, and `write` supports all save modes. `compact`, `build_index`,
+`delete`, `update` and `merge` run the operations of a dataset as Spark tasks. `vector_search`, `search` and
+`nearest_join` search. The page ``docs/spark.md`` lists the options.
 
 Modules are imported when they are used: every Python worker of Spark imports this package.
 """
@@ -22,7 +22,6 @@ from lance_sql.spark.java import java_problem
 if TYPE_CHECKING:
     from lance_sql.spark.maintenance import build_index, compact, delete, update
     from lance_sql.spark.merging import merge
-    from lance_sql.spark.narrowing import narrow
     from lance_sql.spark.saving import write
     from lance_sql.spark.searching import nearest_join, search, vector_search
     from lance_sql.spark.session import local_session, register
@@ -35,7 +34,6 @@ __all__ = [
     "java_problem",
     "local_session",
     "merge",
-    "narrow",
     "nearest_join",
     "register",
     "search",
@@ -53,7 +51,6 @@ _LAZY = {
     "delete": "lance_sql.spark.maintenance",
     "local_session": "lance_sql.spark.session",
     "merge": "lance_sql.spark.merging",
-    "narrow": "lance_sql.spark.narrowing",
     "nearest_join": "lance_sql.spark.searching",
     "register": "lance_sql.spark.session",
     "search": "lance_sql.spark.searching",

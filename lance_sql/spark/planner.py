@@ -46,8 +46,7 @@ def tell_without_planner() -> None:
     logger.warning(
         "Spark works without the planner of lance-sql: it reads all columns of all rows of Lance tables, and "
         "refuses save() in its default mode and in mode('ignore'). To change that, %s. Without it, "
-        "lance_sql.spark.write has all modes, and lance_sql.spark.sql and the options 'columns' and 'filter' "
-        "read less",
+        "lance_sql.spark.write has all modes, and the options 'columns' and 'filter' read less",
         remedy,
     )
 

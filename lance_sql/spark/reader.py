@@ -3,8 +3,8 @@
 `pushFilters` is deliberately not implemented. Spark (up to 4.3 at least) keeps the reader that received a
 query's filters in the data source object, which all queries over one DataFrame or view share: once
 ``df.where("i < 3")`` has run, ``df.count()`` counts three rows, and a union of two differently filtered parts
-contains one part twice. Instead, the option ``filter`` restricts a DataFrame explicitly, and
-`lance_sql.spark.narrow` gives a query its own readers with such options.
+contains one part twice. Instead, the planner in the JVM gives each query a reader of its own, and the option
+``filter`` restricts a DataFrame explicitly.
 """
 
 from __future__ import annotations

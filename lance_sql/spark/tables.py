@@ -12,16 +12,12 @@ from pyspark.sql import DataFrame, SparkSession
 from sqlglot.dialects.spark import Spark
 from sqlglot.tokens import Token, TokenType
 
-from lance_sql.spark.narrowing import narrow
 from lance_sql.spark.session import ensure_registered
 from lance_sql.spark.source import FORMAT
 
 
 def table(spark: SparkSession, path: str, **options: Any) -> DataFrame:
-    """A Lance dataset as a DataFrame; `options` are read options, such as ``version=3``.
-
-    Pass the complete query to `narrow` to read only the columns and rows that it needs.
-    """
+    """A Lance dataset as a DataFrame; `options` are read options, such as ``version=3``."""
     ensure_registered(spark)
     return spark.read.format(FORMAT).options(**option_texts(options)).load(str(path))
 
@@ -29,9 +25,8 @@ def table(spark: SparkSession, path: str, **options: Any) -> DataFrame:
 def sql(spark: SparkSession, text: str, **options: Any) -> DataFrame:
     """Run the Spark SQL query `text`, in which ``lance.`path` `` is the dataset at that path.
 
-    After the path you can write ``VERSION AS OF 3`` (or the name of a tag) or ``TIMESTAMP AS OF '...'``. Only
-    the columns and row ranges that the query needs are read; see `narrow`. `options` apply to all datasets,
-    for example ``storage_options``.
+    After the path you can write ``VERSION AS OF 3`` (or the name of a tag) or ``TIMESTAMP AS OF '...'``.
+    `options` apply to all datasets, for example ``storage_options``.
     """
     ensure_registered(spark)
     views: dict[tuple[str, tuple[tuple[str, str], ...]], str] = {}
@@ -51,7 +46,7 @@ def sql(spark: SparkSession, text: str, **options: Any) -> DataFrame:
         for (path, choice_items), view in views.items()
     }
     rest = text[done:]
-    return narrow(spark.sql("".join([*pieces, _literal(rest)]), **frames) if frames else spark.sql(rest))
+    return spark.sql("".join([*pieces, _literal(rest)]), **frames) if frames else spark.sql(rest)
 
 
 def _literal(text: str) -> str:

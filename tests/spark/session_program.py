@@ -102,7 +102,6 @@ def program(spark: SparkSession, path: str) -> dict[str, Any]:
         "version": spark.read.format("lance").option("version", 1).load(path).count(),
         "table": lance_sql.spark.table(spark, path, columns=["id"]).agg(sf.sum("id")).collect(),
         "sql": lance_sql.spark.sql(spark, oldest).collect(),
-        "narrow": lance_sql.spark.narrow(frame.where("id > 19990").select("id").orderBy("id")).collect(),
     }
 
 

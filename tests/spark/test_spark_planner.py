@@ -11,7 +11,6 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from test_spark_narrowing import QUERIES, sales
 
 import lance_sql
 import lance_sql.spark
@@ -22,7 +21,31 @@ pytestmark = pytest.mark.skipif(
 )
 
 ROWS = 30_000
-__all__ = ["sales"]  # a fixture
+
+QUERIES = [
+    "SELECT count(*) FROM t",
+    "SELECT sum(price), count(name) FROM t WHERE day >= DATE '2024-01-10' AND day < '2024-01-20'",
+    "SELECT id FROM t WHERE price > 500 ORDER BY id",
+    "SELECT id, price FROM t WHERE NOT (price <= 100) AND name LIKE 'row 1%' ORDER BY id",
+    "SELECT id FROM t WHERE name IN ('row 1', 'row 2') OR id < 5 ORDER BY id",
+    "SELECT id FROM t WHERE id IN (1,2,3,4,5,6,7,8,9,10,11,12,13) ORDER BY id",
+    "SELECT id FROM t WHERE id NOT IN (1,2,3,4,5,6,7,8,9,10,11,12,13) AND id < 20 ORDER BY id",
+    "SELECT id FROM t WHERE u = 199 AND at < TIMESTAMP '1970-01-01 00:10:00' ORDER BY id",
+    "SELECT place.zip FROM t WHERE place.city = 'c1' AND place.zip < 10 ORDER BY 1",
+    "SELECT name, count(*) FROM t GROUP BY name HAVING count(*) > 60 ORDER BY name NULLS FIRST",
+    "SELECT a.id, b.name FROM t a JOIN t b ON a.id = b.id + 1 WHERE a.day = '2024-01-05' ORDER BY a.id",
+    "SELECT id FROM t WHERE id < 3 UNION ALL SELECT u FROM t WHERE id >= 2997 ORDER BY 1",
+    "WITH w AS (SELECT id, day FROM t) SELECT x.id FROM w x JOIN w y ON x.id = y.id "
+    "WHERE x.day = '2024-01-02' AND y.id % 2 = 0 ORDER BY 1",
+    "SELECT id FROM t WHERE price > (SELECT avg(price) + 600 FROM t WHERE price < 700) ORDER BY id",
+    "SELECT id FROM t WHERE id IN (SELECT u FROM t WHERE id < 4) ORDER BY id",
+    "SELECT id FROM t WHERE price IS NULL AND name IS NOT NULL AND id < 60 ORDER BY id",
+    "SELECT id FROM t WHERE name <=> NULL AND id > 2980 ORDER BY id",
+    "SELECT * FROM t WHERE id = 77",
+    "SELECT DISTINCT u FROM t WHERE 100 < u ORDER BY u LIMIT 5",
+    "SELECT id, row_number() OVER (PARTITION BY u ORDER BY id) AS n FROM t WHERE u < 2 ORDER BY id",
+    "SELECT * FROM (SELECT id FROM t EXCEPT SELECT u FROM t) WHERE id < 210 ORDER BY id",
+]
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +64,26 @@ def days(tmp_path_factory: pytest.TempPathFactory) -> str:
         }
     )
     lance_sql.write(table, path, max_rows_per_file=10_000)
+    return path
+
+
+@pytest.fixture(scope="module")
+def sales(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = str(tmp_path_factory.mktemp("planner") / "my sales.lance")
+    numbers = range(3_000)
+    table = pa.table(
+        {
+            "id": pa.array(numbers, pa.int64()),
+            "u": pa.array([i % 200 for i in numbers], pa.uint8()),
+            "day": [datetime.date(2024, 1, 1) + datetime.timedelta(i // 100) for i in numbers],
+            "price": [None if i % 7 == 0 else (float("nan") if i % 11 == 0 else i / 4) for i in numbers],
+            "name": [None if i % 5 == 0 else f"row {i % 40}" for i in numbers],
+            "at": pa.array([i * 1_000_000 for i in numbers], pa.timestamp("us", "UTC")),
+            "place": [{"city": f"c{i % 3}", "zip": i} for i in numbers],
+        }
+    )
+    lance_sql.write(table.slice(0, 2000), path, max_rows_per_file=1000, zone_rows=100)
+    lance_sql.write(table.slice(2000), path, mode="append", zone_rows=100)
     return path
 
 
@@ -121,8 +164,11 @@ def test_filters_keep_what_spark_keeps(spark: SparkSession, days: str, condition
     assert planned == unplanned
 
 
-def test_queries_agree(spark: SparkSession, sales: str) -> None:
-    for query in QUERIES[::3]:
+@pytest.mark.parametrize(
+    "queries", [QUERIES[::3], pytest.param(QUERIES, marks=pytest.mark.slow)], ids=["few", "all"]
+)
+def test_queries_agree(spark: SparkSession, sales: str, queries: list[str]) -> None:
+    for query in queries:
         answers = []
         for form in ("lance", "lance_python"):
             load(spark, sales, form).createOrReplaceTempView("t")
