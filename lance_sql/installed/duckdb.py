@@ -2,6 +2,7 @@
 
 DuckDB has no hook for unknown names, so `install` wraps the methods that take a statement: for connections it
 was called for, the statement's Lance tables are registered first. All other connections are unaffected.
+A class of its own for the one connection would be narrower; DuckDB 2 allows that, but DuckDB 1 does not.
 """
 
 from __future__ import annotations
