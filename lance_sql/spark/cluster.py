@@ -15,8 +15,6 @@ from lance_engine.write import DATA_FOLDER
 from pyspark import InheritableThread
 from pyspark.sql import SparkSession
 
-from lance_sql.spark.workers import SentFunction
-
 # A cancelled task is assumed to have stopped when no new file of its job appears for this long.
 QUIET_SECONDS: Final = 3.0
 SECONDS_BETWEEN_LOOKS: Final = 0.2
@@ -51,7 +49,7 @@ def run_tasks(
         return result
 
     def job() -> list[Result]:
-        found: list[Result] = context.parallelize(numbered, len(numbered)).map(SentFunction(run)).collect()
+        found: list[Result] = context.parallelize(numbered, len(numbered)).map(run).collect()
         return found
 
     results: list[Result] = watched(

@@ -29,7 +29,6 @@ from lance_sql.spark.session import ensure_registered
 from lance_sql.spark.tables import option_texts
 from lance_sql.spark.types import check_fits
 from lance_sql.spark.versions import arrow_schema
-from lance_sql.spark.workers import SentFunction
 
 _ADDRESS: Final = "_lance_address"
 _KEY: Final = "_lance_key_"
@@ -77,7 +76,7 @@ def merge(
             with warnings.catch_warnings():
                 # Spark imports pandas here and warns about version 3, which is not used.
                 warnings.filterwarnings("ignore", "PySpark does not yet fully support", FutureWarning)
-                written = pairs.mapInArrow(SentFunction(work), "written binary")
+                written = pairs.mapInArrow(work, "written binary")
             reporter = Reporter(progress)
             reporter.begin("merging rows")
             rows = watched(

@@ -31,7 +31,7 @@ from lance_sql.spark.partitions import plan_splits, share_of_rows
 from lance_sql.spark.pushed import row_filter
 from lance_sql.spark.types import ROW_NUMBER_COLUMNS, spark_schema, to_spark
 from lance_sql.spark.versions import arrow_schema
-from lance_sql.spark.workers import SentToWorkers, has_one_processor, settle
+from lance_sql.spark.workers import has_one_processor, settle
 
 # Spark's cost per batch is constant between 10,000 and 128,000 rows and higher below and above.
 DEFAULT_BATCH_ROWS: Final = 65_536
@@ -69,7 +69,7 @@ class MetadataPartition(InputPartition):
     part: str
 
 
-class LanceReader(SentToWorkers, DataSourceReader):
+class LanceReader(DataSourceReader):
     """Plans and reads one query. All tasks read the version that was current when the query was planned."""
 
     def __init__(self, options: Options, schema: StructType) -> None:

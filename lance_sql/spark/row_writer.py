@@ -22,10 +22,9 @@ from lance_sql.spark.row_changes import (
 )
 from lance_sql.spark.types import check_fits
 from lance_sql.spark.versions import arrow_schema
-from lance_sql.spark.workers import SentToWorkers
 
 
-class RowChangesWriter(SentToWorkers, DataSourceArrowWriter):
+class RowChangesWriter(DataSourceArrowWriter):
     """One statement: created on the driver, sent to every task, then used by the driver to commit or abort.
 
     The commit is based on the version that the statement read; it conflicts with other writers that have

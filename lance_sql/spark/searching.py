@@ -24,7 +24,6 @@ from lance_sql.spark.partitions import plan_splits
 from lance_sql.spark.tables import option_texts
 from lance_sql.spark.types import spark_schema, to_spark
 from lance_sql.spark.versions import arrow_schema
-from lance_sql.spark.workers import SentFunction
 
 #: A column of results, after those of the dataset.
 DISTANCE: Final = pa.field("_distance", pa.float32(), nullable=False)
@@ -159,7 +158,7 @@ def nearest_join(
 
     with warnings.catch_warnings():  # PySpark warns about pandas, which is not used for Arrow batches
         warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
-        return left.mapInArrow(SentFunction(work), schema)
+        return left.mapInArrow(work, schema)
 
 
 def _options(path: str | PathLike[str], location: dict[str, Any] | None) -> Options:

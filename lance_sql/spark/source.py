@@ -23,7 +23,7 @@ from lance_sql.spark.reader import LanceReader, schema_of
 from lance_sql.spark.row_writer import RowChangesWriter
 from lance_sql.spark.streaming import LanceStreamReader, LanceStreamWriter
 from lance_sql.spark.types import spark_schema
-from lance_sql.spark.workers import SentToWorkers, settle
+from lance_sql.spark.workers import settle
 from lance_sql.spark.writer import LanceWriter, PackedWriter
 
 #: The data source name for users, and the name of its Python part for the planner in the JVM.
@@ -32,7 +32,7 @@ PYTHON_FORMAT: Final = "lance_python"
 FORMATS: Final = (FORMAT, PYTHON_FORMAT)
 
 
-class LanceDataSource(SentToWorkers, DataSource):
+class LanceDataSource(DataSource):
     """Lance datasets in Spark; `lance_sql.spark.options` describes the options for reading and writing."""
 
     @classmethod

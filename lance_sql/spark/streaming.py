@@ -29,7 +29,6 @@ from lance_sql.spark.options import InvalidOptionError, Options
 from lance_sql.spark.partitions import partition_splits
 from lance_sql.spark.reader import SplitPartition, read_splits, require_columns
 from lance_sql.spark.versions import StreamArrowWriter, SupportsTriggerAvailableNow
-from lance_sql.spark.workers import SentToWorkers
 
 #: Transaction properties of a batch.
 STREAM: Final = "lance_sql.stream"
@@ -48,7 +47,7 @@ _NEUTRAL: Final = frozenset(
 )
 
 
-class LanceStreamWriter(SentToWorkers, StreamArrowWriter):
+class LanceStreamWriter(StreamArrowWriter):
     """The sink. A batch that Spark repeats after a crash is not committed again."""
 
     def __init__(self, options: Options, schema: StructType, overwrite: bool) -> None:
@@ -114,7 +113,7 @@ def _transaction(store: Store, path: str, version: int) -> Transaction | None:
         return None  # cleaned up since it was listed
 
 
-class LanceStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTriggerAvailableNow):
+class LanceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """The source. An offset is a version: a batch has the rows appended between two offsets.
 
     The first batch is the whole dataset, or starts after the option ``start_version``.

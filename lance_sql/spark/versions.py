@@ -7,16 +7,14 @@ classes of the JVM. The names of Spark's types are in `lance_sql.types`.
 from __future__ import annotations
 
 import inspect
-import socket
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from itertools import islice
-from pathlib import PurePath
 from typing import Any, Final
 
 import pyarrow as pa
 import pyspark.sql.types as spark
-from pyspark.sql import DataFrame, SparkSession, datasource
+from pyspark.sql import SparkSession, datasource
 from pyspark.sql.datasource import DataSourceStreamWriter, WriterCommitMessage
 from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -82,17 +80,6 @@ def task_has_one_processor() -> bool:
     return context is not None and context.cpus() == 1
 
 
-def worker_socket() -> socket.socket | None:
-    """The connection of this worker to the JVM, which is in a stack frame of Spark's daemon."""
-    frame = sys._getframe()
-    while frame is not None:
-        if frame.f_code.co_name == "worker" and PurePath(frame.f_code.co_filename).name == "daemon.py":
-            connection = frame.f_locals.get("sock")
-            return connection if isinstance(connection, socket.socket) else None
-        frame = frame.f_back  # type: ignore[assignment]
-    return None
-
-
 # ---- objects of the JVM, which Spark Connect does not have ---------------------------------------------
 
 
@@ -119,115 +106,6 @@ def set_active(spark: SparkSession) -> None:
     jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(spark._jsparkSession)
 
 
-def execution_of(frame: DataFrame) -> Any:
-    """The plans of a query: ``analyzed()`` and ``optimizedPlan()``; None on Spark Connect."""
-    plans = getattr(frame, "_jdf", None)
-    return None if plans is None else plans.queryExecution()
-
-
-def frame_of(spark: SparkSession, plan: Any) -> DataFrame:
-    """The query with an analyzed plan."""
-    jvm: Any = spark._jvm
-    return DataFrame(jvm.org.apache.spark.sql.classic.Dataset.ofRows(spark._jsparkSession, plan), spark)
-
-
-def scala_items(items: Any) -> Iterable[Any]:
-    """The elements of a Scala collection."""
-    iterator = items.iterator()
-    while iterator.hasNext():
-        yield iterator.next()
-
-
-def class_name(thing: Any) -> str:
-    """The simple name of the class of a JVM object."""
-    return str(thing.getClass().getSimpleName())
-
-
 def collation_of(kind: spark.StringType) -> str:
     """The collation of a type of strings, which Spark's Python does not document."""
     return str(getattr(kind, "collation", BINARY_COLLATION))
-
-
-# ---- plans -------------------------------------------------------------------------------------------
-
-#: Nodes whose output consists of their own expressions.
-COMPUTING: Final = frozenset({"Project", "Aggregate"})
-#: Nodes that pass on columns of their children unchanged, and need those they refer to.
-PASSING: Final = frozenset(
-    {
-        "Filter", "Join", "Sort", "Window", "Generate", "GlobalLimit", "LocalLimit", "Repartition",
-        "RepartitionByExpression", "SubqueryAlias", "Sample", "ResolvedHint",
-    }
-)  # fmt: skip
-FILTER: Final = "Filter"
-
-
-def is_scan(plan: Any) -> bool:
-    """Whether a node of an optimized plan reads a table."""
-    return class_name(plan) == "DataSourceV2ScanRelation"
-
-
-def is_python_table(plan: Any) -> bool:
-    """Whether a node of an analyzed plan is a Python data source; its name is ``table().name()``."""
-    return class_name(plan) == "DataSourceV2Relation" and class_name(plan.table()) == "PythonTable"
-
-
-def with_children(spark: SparkSession, plan: Any, children: Sequence[Any]) -> Any:
-    """A node with other children."""
-    return plan.withNewChildren(_seq(spark, children))
-
-
-def projected(spark: SparkSession, attributes: Sequence[Any], source: Any) -> Any:
-    """`source` with these attributes, matched by name; those that it lacks are null."""
-    jvm: Any = spark._jvm
-    expressions = jvm.org.apache.spark.sql.catalyst.expressions
-    own = {str(attribute.name()): attribute for attribute in scala_items(source.output())}
-    columns = []
-    for attribute in attributes:
-        name = str(attribute.name())
-        value = own.get(name)
-        if value is None:
-            value = expressions.Literal.create(None, attribute.dataType())
-        none = jvm.scala.Option.apply(None)
-        columns.append(
-            expressions.Alias(value, name, attribute.exprId(), attribute.qualifier(), none, _seq(spark, []))
-        )
-    return jvm.org.apache.spark.sql.catalyst.plans.logical.Project(_seq(spark, columns), source)
-
-
-def _seq(spark: SparkSession, items: Sequence[Any]) -> Any:
-    jvm: Any = spark._jvm
-    return jvm.org.apache.spark.api.python.PythonUtils.toSeq(list(items))
-
-
-# ---- conditions in plans ------------------------------------------------------------------------------
-
-AND: Final = "And"
-OR: Final = "Or"
-NOT: Final = "Not"
-IN: Final = "In"
-IN_SET: Final = "InSet"
-LITERAL: Final = "Literal"
-COLUMN: Final = "AttributeReference"
-FIELD: Final = "GetStructField"
-#: A comparison, and the one with swapped operands.
-COMPARISONS: Final[Mapping[str, str]] = {
-    "EqualTo": "EqualTo",
-    "EqualNullSafe": "EqualNullSafe",
-    "GreaterThan": "LessThan",
-    "GreaterThanOrEqual": "LessThanOrEqual",
-    "LessThan": "GreaterThan",
-    "LessThanOrEqual": "GreaterThanOrEqual",
-}
-#: Tests of strings, and their names as filters of data sources.
-MATCHES: Final[Mapping[str, str]] = {
-    "StartsWith": "StringStartsWith",
-    "EndsWith": "StringEndsWith",
-    "Contains": "StringContains",
-}
-NULL_TESTS: Final = frozenset({"IsNull", "IsNotNull"})
-
-
-def has_collation(expression: Any) -> bool:
-    """Whether a string has a collation, which determines equality."""
-    return str(expression.dataType().sql()).startswith("STRING ")

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
-import socket
-import sys
-from collections.abc import Callable
-from typing import Any
 
-from lance_sql.spark.versions import task_has_one_processor, worker_socket
+from lance_sql.spark.versions import task_has_one_processor
 
 _settled = False
 
@@ -33,36 +29,3 @@ def has_one_processor() -> bool:
     False outside of tasks, and where ``LANCE_SQL_THREADS`` says how many threads to use.
     """
     return "LANCE_SQL_THREADS" not in os.environ and task_has_one_processor()
-
-
-class SentToWorkers:
-    """Base class of objects that Spark pickles and sends to its Python processes first."""
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        answer_at_once()
-        self.__dict__.update(state)
-
-
-class SentFunction(SentToWorkers):
-    """A function that Spark sends to its Python processes."""
-
-    def __init__(self, function: Callable[[Any], Any]) -> None:
-        self._function = function
-
-    def __call__(self, argument: Any) -> Any:
-        return self._function(argument)
-
-
-def answer_at_once() -> None:
-    """Acknowledge what Spark has sent, and send small messages without waiting for its acknowledgement.
-
-    The sockets between the JVM and its Python workers use Nagle's algorithm: a second small message waits
-    until the first one is acknowledged, which the receiver delays by up to 40 ms to combine it with a
-    response. Spark sends each task its command first and its partition or rows second, so every task waited.
-    """
-    connection = worker_socket()
-    if connection is None or connection.family not in (socket.AF_INET, socket.AF_INET6):
-        return  # Unix domain sockets, which newer versions of Spark can use, are not affected
-    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    if sys.platform == "linux":  # only valid until the connection is used again, so every task sets it
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)

@@ -12,10 +12,10 @@ from lance_sql.spark.job import WriteJob, WrittenFragments
 from lance_sql.spark.options import Options
 from lance_sql.spark.packed import unpack
 from lance_sql.spark.versions import arrow_schema
-from lance_sql.spark.workers import SentToWorkers, settle
+from lance_sql.spark.workers import settle
 
 
-class LanceWriter(SentToWorkers, DataSourceArrowWriter):
+class LanceWriter(DataSourceArrowWriter):
     """One write job: created on the driver, sent to every task, then committed or aborted by the driver."""
 
     def __init__(self, options: Options, schema: StructType, overwrite: bool) -> None:
