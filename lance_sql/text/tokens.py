@@ -131,7 +131,9 @@ def table_positions(tokens: list[Token]) -> set[int]:
         if expected and ":" in [near.text for near in tokens[position : position + 2]]:
             continue  # FROM alias: t
         begins_query = word in NAMED_TABLE and _begins_query(tokens, position)
-        if expected and word not in _TABLE_PREFIXES and not begins_query:
+        if expected and token.kind == "word" and word in _QUERIES:
+            expected = False  # a query in brackets, also where a table is called "select"
+        elif expected and word not in _TABLE_PREFIXES and not begins_query:
             table_positions.add(position)
             expected = False
         if token.text in (")", "]", "}"):
@@ -163,6 +165,9 @@ def _begins_query(tokens: list[Token], position: int) -> bool:
 
 #: Keywords between FROM or JOIN and the table.
 _TABLE_PREFIXES = {"LATERAL", "ONLY", "TABLE"}
+
+#: Keywords that begin a query in place of a table.
+_QUERIES = {"FROM", "SELECT", "VALUES", "WITH"}
 
 #: Keywords that end the list of tables.
 _AFTER_FROM = {

@@ -49,6 +49,13 @@ def _changes(engine: str, seed: int) -> Round:
     return Round(outcomes.total(), found)
 
 
+def _sessions(seed: int) -> Round:
+    from random_sessions import round_of
+
+    outcomes, found = round_of(seed)
+    return Round(outcomes.total(), [] if found is None else [found])
+
+
 def _filters(seed: int) -> Round:
     from random_filters import compared
 
@@ -152,6 +159,7 @@ GENERATORS: Final[dict[str, Generator]] = {
     "queries-datafusion": Generator("statements", partial(_queries, "datafusion")),
     "changes": Generator("statements", partial(_changes, "duckdb")),
     "changes-datafusion": Generator("statements", partial(_changes, "datafusion")),
+    "sessions": Generator("statements", _sessions),
     "filters": Generator("statements", _filters),
     "operations": Generator("sequences", _operations),
     "pylance": Generator("sequences", _pylance),

@@ -289,6 +289,8 @@ class Model:
         )
 
     def restore(self) -> None:
+        if not self.history:
+            return  # nothing is left behind a clean-up
         version = self.random.choice(sorted(self.history))
         if self.by_us():
             self.ours().restore(version)
