@@ -30,6 +30,7 @@ from lance_engine.table.refs import (
     branch_store,
     is_branch_name,
     list_refs,
+    put_new,
     read_ref,
     readable,
     root_store,
@@ -112,7 +113,7 @@ def create_branch(source: Snapshot, name: str) -> Branch:
         "metadata": {},
     }
     try:
-        root.put_if_absent(path, json.dumps(content).encode())
+        put_new(root, path, json.dumps(content).encode())
     except FileExistsError:
         raise BranchExistsError(
             f"Branch '{name}' already exists",

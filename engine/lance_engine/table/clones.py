@@ -16,6 +16,7 @@ from lance_engine.io import Store, files_uri
 from lance_engine.io.manifest_names import NamingScheme
 from lance_engine.table.features import check_writable, derived_flags
 from lance_engine.table.hint import write_hint
+from lance_engine.table.refs import put_new
 from lance_engine.table.snapshot import TRANSACTIONS, Snapshot
 
 
@@ -45,7 +46,7 @@ def write_clone(source: Snapshot, target: Store, branch: str | None = None) -> i
     data = serialize_manifest_file(manifest, index_section=section, transaction=content)
     target.put(f"{TRANSACTIONS}/{transaction.file_name}", content)
     try:
-        target.put_if_absent(NamingScheme.V2.path(source.version), data)
+        put_new(target, NamingScheme.V2.path(source.version), data)
     except FileExistsError:
         target.delete(f"{TRANSACTIONS}/{transaction.file_name}")
         raise

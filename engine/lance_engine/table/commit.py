@@ -183,6 +183,9 @@ class _Attempt:
             stored = self._latest(version, scheme)
         except FileNotFoundError:
             return None  # newer versions came since the listing, and a cleanup has removed this one
+        created = self._created(stored, scheme) if not self._transaction.read_version else None
+        if created is not None:
+            return self._snapshot(created.manifest, created.index_section)
         self._check_base(stored.manifest)
         if self._read is not None:
             check_not_replaced(self._read, self._store, scheme)
@@ -296,6 +299,19 @@ class _Attempt:
             self._others.append((version, theirs))
             self.checked = version
         return None
+
+    def _created(self, latest: StoredVersion, scheme: NamingScheme) -> StoredVersion | None:
+        """The first version if it is our own commit, as `_check_conflicts` returns later ones."""
+        if not self._wrote_file:
+            return None
+        try:
+            first = latest if latest.manifest.version == 1 else read_version(self._store, scheme.path(1), 1)
+        except FileNotFoundError:
+            return None
+        is_own = (
+            first.transaction is not None and self._load_transaction(first).uuid == self._transaction.uuid
+        )
+        return first if is_own else None
 
     def _load_transaction(self, stored: StoredVersion) -> Transaction:
         version = stored.manifest.version

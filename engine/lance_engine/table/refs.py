@@ -24,6 +24,22 @@ TREE: Final = "tree"
 ENDING: Final = ".json"
 
 
+def put_new(store: Store, path: str, data: bytes) -> None:
+    """Create a file with content that no other writer writes; FileExistsError if another one exists.
+
+    A client of a store that repeats a request whose answer was lost finds the file of its first request.
+    """
+    try:
+        store.put_if_absent(path, data)
+    except FileExistsError:
+        try:
+            if store.read(path) == data:
+                return
+        except FileNotFoundError:
+            pass
+        raise
+
+
 def list_refs(store: Store, folder: str) -> list[str]:
     """The names of all references in a folder, ascending."""
     paths = [path.removeprefix(f"{folder}/") for path in store.list(folder)]

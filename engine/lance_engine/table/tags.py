@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from lance_engine.errors import CorruptFileError, InvalidArgumentError, TagExistsError, VersionNotFoundError
 from lance_engine.io import Store
-from lance_engine.table.refs import ENDING, branch_store, list_refs, read_ref, readable, unreadable
+from lance_engine.table.refs import ENDING, branch_store, list_refs, put_new, read_ref, readable, unreadable
 from lance_engine.table.versions import check_still_there, list_versions
 
 TAGS: Final = "_refs/tags"
@@ -56,7 +56,7 @@ def create_tag(store: Store, name: str, version: int, branch: str | None = None)
         "metadata": {},
     }
     try:
-        store.put_if_absent(_path(name), json.dumps(content).encode())
+        put_new(store, _path(name), json.dumps(content).encode())
     except FileExistsError:
         raise TagExistsError(
             f"Tag '{name}' already exists",
