@@ -112,7 +112,8 @@ def test_inspect_json(run):
         (["SELEC 1"], "SELEC"),
         (["inspect", "nothing.lance"], "nothing.lance"),
         (["inspect", "things.lance", "--at", "9"], "9"),
-        (["-d", "nowhere", "SELECT 1"], "nowhere"),
+        (["-d", "nowhere", "FROM t"], "nowhere does not exist"),
+        (["-d", "nowhere/below", "SELECT 1"], "nowhere/below"),
     ],
 )
 def test_errors_go_to_standard_error(run, arguments, message):

@@ -20,7 +20,7 @@ HOSTILE = "x\x1b]0;title\x07\x9b31m\u202e"
         (["info", "t.lance", HOSTILE], 2),
         (["head", "t.lance", f"--{HOSTILE}"], 2),
         (["shell", ".", HOSTILE], 2),
-        (["shell", HOSTILE], 1),  # no such directory
+        (["shell", f"{HOSTILE}/below"], 1),  # no such directory
     ],
 )
 def test_mistakes_in_arguments(words: list[str], code: int) -> None:

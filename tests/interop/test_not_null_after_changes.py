@@ -94,7 +94,7 @@ def test_changes_afterwards(tmp_path: Path, change: str, version: str) -> None:
 def test_nulls_of_live_rows_are_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "t.lance"
     dataset = lance_sql.write(pa.table({"c": [1, None, 3]}), path)
-    monkeypatch.setattr("lance_engine.operations.alter_columns._require_no_nulls", lambda *given: None)
+    monkeypatch.setattr("lance_engine.operations.alter_columns.require_no_nulls", lambda *given: None)
     dataset = dataset.alter_column("c", nullable=False)
     for read in (lambda: dataset.scan().to_table(), lambda: dataset.take_positions([0, 1])):
         with pytest.raises(CorruptFileError, match="non-nullable column contains nulls"):
