@@ -37,11 +37,6 @@ def test_findings_are_kept_with_what_replays_them(tmp_path: Path, capsys: Any) -
     assert "lost an update" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("fault", ["merge that only inserts"])
-def test_a_planted_fault_is_found(fault: str) -> None:
-    assert seconds_until_found(fault, FAULTS[fault][1][0], 0, 100) is not None
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("fault", list(FAULTS))
