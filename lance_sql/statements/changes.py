@@ -23,6 +23,7 @@ from lance_sql.statements.fitting import column_name
 from lance_sql.statements.outcome import check_returning, counted, returned
 from lance_sql.statements.session import LENT, Rows, Session
 from lance_sql.statements.targets import call_by_name, find, name_of
+from lance_sql.statements.writing import with_columns_of
 from lance_sql.syntax.source import as_written
 from lance_sql.text.statement import Statement
 from lance_sql.text.tokens import quote
@@ -281,7 +282,8 @@ def commit(
         with rows_of(part) as (changes, _):
             return len(changes.deleted) > 0 or any(batch.num_rows for batch in changes.replaced)
 
-    changed = kind(redo_on_conflict(dataset.snapshot, once))
+    with with_columns_of(dataset):
+        changed = kind(redo_on_conflict(dataset.snapshot, once))
     session.catalog.looked_for(dataset, matches)
     session.catalog.renew(changed)
     return answers[0]

@@ -20,6 +20,7 @@ from lance_sql.statements.outcome import Counter, check_returning, counted, retu
 from lance_sql.statements.session import Rows, Session
 from lance_sql.statements.targets import call_by_name, find, name_of
 from lance_sql.statements.upsert import conflict_of, insert_or, replaces, used_parameters
+from lance_sql.statements.writing import with_columns_of
 from lance_sql.syntax.source import as_written
 from lance_sql.types.casts import stored_value
 from lance_sql.types.declared import has_wide_decimals
@@ -97,7 +98,8 @@ def _is_constant(session: Session, values: exp.Values | None) -> bool:
 def append(session: Session, dataset: SqlDataset, rows: pa.RecordBatchReader) -> None:
     """Append rows as one version."""
     snapshot = dataset.snapshot
-    written = write_dataset(rows, snapshot.store, "append", storage_options=snapshot.storage_options)
+    with with_columns_of(dataset):
+        written = write_dataset(rows, snapshot.store, "append", storage_options=snapshot.storage_options)
     session.catalog.renew(type(dataset)(written))
 
 

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import pyarrow as pa
-from lance_engine.errors import DatasetExistsError
+from lance_engine.errors import CommitConflictError, DatasetExistsError, SchemaMismatchError
+from lance_engine.operations import latest
 from lance_engine.write import write_dataset
 
 from lance_sql.catalog.dataset import SqlDataset
@@ -105,6 +106,26 @@ def _declared(rows: pa.RecordBatchReader, schema: pa.Schema | None) -> pa.Record
             yield pa.RecordBatch.from_arrays(arrays, schema=stored)
 
     return pa.RecordBatchReader.from_batches(stored, declared())
+
+
+@contextmanager
+def with_columns_of(dataset: SqlDataset) -> Iterator[None]:
+    """In the block, rows that do not fit because another writer changed the columns are a conflict.
+
+    A statement casts its rows to the types that the columns had when it began.
+    """
+    try:
+        yield
+    except SchemaMismatchError as error:
+        newest = latest(dataset.snapshot)
+        if newest.schema == dataset.snapshot.schema:
+            raise
+        raise CommitConflictError(
+            f"Another writer changed the columns while the statement ran: {error.message}",
+            path=dataset.uri,
+            version=newest.version,
+            remedy="Run the statement again",
+        ) from error
 
 
 @contextmanager

@@ -58,7 +58,7 @@ def clean_up_if_due(snapshot: Snapshot) -> None:
             # Without an age, only the number of versions counts.
             age = duration(config[OLDER_THAN]) if OLDER_THAN in config else datetime.timedelta()
             cleanup(snapshot, age, retain_versions=retained)
-    except LanceError as error:
+    except (LanceError, OSError) as error:  # another cleanup may have removed a file first
         warnings.warn(
             f"Version {snapshot.version} is committed, but its automatic cleanup failed: {error}",
             stacklevel=2,

@@ -71,6 +71,19 @@ def test_a_failed_cleanup_is_a_warning(tmp_path: Path, name: str, value: str) ->
     assert versions(path) == [1, 2, 3]
 
 
+def test_a_cleanup_that_loses_a_race_does_not_undo_the_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lost(*given: object, **options: object) -> None:
+        raise FileNotFoundError("removed by another cleanup")
+
+    dataset = lance_sql.write(ROW, tmp_path / "t.lance")
+    monkeypatch.setattr("lance_engine.table.cleanup.cleanup", lost)
+    with pytest.warns(UserWarning, match="Version 2 is committed"):
+        dataset.update_config({KEY + "interval": "1"})
+    assert versions(tmp_path / "t.lance") == [1, 2]
+
+
 @pytest.mark.parametrize(
     ("text", "seconds"),
     [("1s", 1), ("0s", 0), ("1h 30m", 5400), ("14days", 14 * 86400), ("2w", 14 * 86400), ("10ms", 0.01)],
