@@ -61,11 +61,8 @@ class _Bounds:
                     self._few = values
                     return
                 self._few, column = None, values
-            bounds = pc.min_max(column)
-            ends = pa.array([bounds[name].as_py() for name in ("min", "max")], column.type)
-            ends = ends if self._range is None else pa.concat_arrays([self._range, ends])
-            found = pc.min_max(ends)
-            self._range = pa.array([found[name].as_py() for name in ("min", "max")], column.type)
+            ends = _ends(column)
+            self._range = ends if self._range is None else _ends(pa.concat_arrays([self._range, ends]))
         except (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError):
             self._is_known = False
 
@@ -79,6 +76,12 @@ class _Bounds:
             return build.conjunction([build.compare(">=", key, low), build.compare("<=", key, high)])
         except (pa.ArrowNotImplementedError, InvalidFilterError):
             return None
+
+
+def _ends(column: pa.Array) -> pa.Array:
+    """The least and the greatest value, exactly: Python's own values have no nanoseconds or year 10000."""
+    found = pc.min_max(column)
+    return pa.array([found["min"], found["max"]], column.type)
 
 
 def possible_rows(

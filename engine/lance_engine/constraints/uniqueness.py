@@ -134,7 +134,9 @@ class NewKeys:
 
 
 def _comparable(column: pa.Array) -> list[Any]:
-    """Values that are equal where the key is: NaN equals itself."""
+    """Values that are equal where the key is: NaN equals itself, and times are text with all their digits."""
+    if pa.types.is_temporal(column.type):
+        column = column.cast(pa.string())
     values: list[Any] = column.to_pylist()
     if pa.types.is_floating(column.type):
         return [value if value == value else "NaN" for value in values]
