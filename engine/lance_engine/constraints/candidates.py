@@ -79,7 +79,7 @@ class _Bounds:
 
 
 def _ends(column: pa.Array) -> pa.Array:
-    """The least and the greatest value, exactly: Python's own values have no nanoseconds or year 10000."""
+    """The minimum and the maximum, exactly: Python's own values have no nanoseconds or year 10000."""
     found = pc.min_max(column)
     return pa.array([found["min"], found["max"]], column.type)
 
