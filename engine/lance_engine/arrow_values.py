@@ -47,7 +47,10 @@ def scalar(value: object, arrow_type: pa.DataType | None = None) -> pa.Scalar:
 
 def array(values: Sequence[Any], arrow_type: pa.DataType) -> pa.Array:
     """`pa.array(values, arrow_type)` of Python values or scalars, errors included."""
-    plain = [value.as_py() if isinstance(value, pa.Scalar) else value for value in values]
+    try:
+        plain = [value.as_py() if isinstance(value, pa.Scalar) else value for value in values]
+    except (OverflowError, ValueError):  # Python has no years beyond 9999, and no nanoseconds
+        return pa.array(values, arrow_type)
     found = _made(plain, arrow_type)
     return pa.array(values, arrow_type) if found is None else found
 

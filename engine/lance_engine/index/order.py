@@ -99,8 +99,14 @@ def _ordinal(value: Any) -> tuple[bool, Any]:
     return (False, 0) if value is None else (True, value)
 
 
-def _bytes_of(key: pa.Array) -> pa.Array:
-    """Strings as bytes, with the same order: those of a damaged index may not be UTF-8."""
+def _comparable(key: pa.Array) -> pa.Array:
+    """Values that Python has exactly, with the same order.
+
+    Strings are bytes, because those of a damaged index may not be UTF-8; times and dates are numbers, because
+    Python has no nanoseconds and no years beyond 9999.
+    """
+    if at.is_temporal(key.type):
+        return key.view(pa.int32() if key.type.bit_width == 32 else pa.int64())
     if at.is_string(key.type):
         return key.view(pa.binary())
     return key.view(pa.large_binary()) if at.is_large_string(key.type) else key
@@ -122,7 +128,7 @@ class _Head:
                 return False
             self.batch = following
             if following.num_rows:
-                self._key = _bytes_of(sort_key(following.column(0)))
+                self._key = _comparable(sort_key(following.column(0)))
         return True
 
     @property

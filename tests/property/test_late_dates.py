@@ -1,0 +1,40 @@
+"""Filters and indices of times that Python's own types do not have: years beyond 9999, and nanoseconds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+import lance_sql
+
+
+@pytest.mark.parametrize("index", ["", "btree", "zonemap", "bitmap"])
+@pytest.mark.parametrize(
+    ("kind", "first"),
+    [
+        (pa.timestamp("s"), 10**12),
+        (pa.timestamp("ns"), 1001),
+        (pa.time64("ns"), 1001),
+        (pa.date32(), 5_000_001),
+    ],
+    ids=str,
+)
+def test_every_row_is_found(tmp_path: Path, kind: pa.DataType, first: int, index: str) -> None:
+    whole = pa.int32() if kind == pa.date32() else pa.int64()
+    values = pa.array(range(first, first + 2000), whole).cast(kind)
+    dataset = lance_sql.write(pa.table({"k": values.take(pa.array(range(0, 2000, 2)))}), tmp_path / "t.lance")
+    if index:
+        dataset = dataset.create_index("k", index)
+    dataset = lance_sql.write(
+        pa.table({"k": values.take(pa.array(range(1, 2000, 2)))}), tmp_path / "t.lance", "append"
+    )
+    if index:
+        dataset = dataset.optimize_indices()
+    for place in (0, 1, 777, 1998, 1999):
+        found = dataset.scan(filter=pc.field("k") == values[place]).to_table()["k"].combine_chunks()
+        assert found.equals(values[place : place + 1])
+        below = dataset.scan(filter=pc.field("k") < values[place]).to_table()
+        assert below.num_rows == place
