@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from itertools import combinations_with_replacement
 
 import pytest
-from simulated_changes import CHANGES, CLEANING, explain, simulation, without_pauses
+from simulated_changes import CHANGES, CLEANING, KINDS, drawn, explain, simulation, without_pauses
 from simulated_store import FAULTS, Choice
 
 FULL = os.environ.get("LANCE_SQL_INTERLEAVINGS") == "full"
@@ -108,6 +108,12 @@ TRIPLES = [tuple(random.Random(SEED + number).sample(list(CHANGES), 3)) for numb
 @pytest.mark.parametrize("names", [("append", "tag", "clean up"), *some(TRIPLES, 10)], ids=" | ".join)
 def test_three_changes(names):
     check(names, False, switches=2, most=2_000 if FULL else 200)
+
+
+def test_every_change_has_a_kind_and_every_kind_its_turn():
+    assert sorted(name for kind in KINDS for name in kind) == sorted(CHANGES)
+    for number, kind in enumerate(KINDS):
+        assert set(drawn(2 * number)) <= set(kind)
 
 
 def test_the_same_choices_give_the_same_run():

@@ -15,7 +15,7 @@ _QUERIES: Final = 40
 _CHANGES: Final = 100
 _FILTERS: Final = 200
 _OPERATIONS: Final = 30
-_SCHEDULES: Final = 60
+_SCHEDULES: Final = 40
 _MUTANTS: Final = 50
 
 
@@ -101,11 +101,11 @@ def _pylance(seed: int) -> Round:
 
 def _commits(seed: int) -> Round:
     """Schedules of two or three changes, half of them with faults, in random order of their switches."""
-    from simulated_changes import CHANGES, CLEANING, explain, simulation, without_pauses
+    from simulated_changes import CLEANING, drawn, explain, simulation, without_pauses
     from simulated_store import FAULTS
 
     chance = random.Random(seed)
-    names = [chance.choice(list(CHANGES)) for _ in range(chance.choice([2, 2, 3]))]
+    names = drawn(seed)
     stable = chance.random() < 0.5
     faults = FAULTS if chance.random() < 0.5 else ()
     switches = 1 if CLEANING.intersection(names) else 3

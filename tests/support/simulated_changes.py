@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from itertools import permutations
-from typing import Any
+from typing import Any, Final
 from unittest import mock
 
 import pyarrow as pa
@@ -95,6 +95,31 @@ CHANGES: dict[str, Change] = {
 }
 #: Changes that remove files of old versions: others may find that theirs is gone.
 CLEANING = frozenset(["clean up"])
+#: Changes of one kind meet in the same keys, rows, columns, files or references: races are more likely.
+KINDS: Final = (
+    ("insert new keys", "insert new keys again", "MERGE that inserts", "MERGE", "upsert"),
+    (
+        "delete",
+        "delete others",
+        "delete a fragment",
+        "DELETE",
+        "update",
+        "update all",
+        "UPDATE",
+        "update keys",
+    ),
+    ("compact", "append", "append the same", "create index", "optimize index", "drop index"),
+    ("replace column", "add column", "drop column", "rename column", "alter column"),
+    ("overwrite", "restore", "config", "tag", "branch", "clean up"),
+)
+
+
+def drawn(seed: int) -> tuple[str, ...]:
+    """Two or three changes: of one kind for every second seed, each kind in its turn, and otherwise any."""
+    turn, mixed = divmod(seed, 2)
+    among = tuple(CHANGES) if mixed else KINDS[turn % len(KINDS)]
+    chance = random.Random(seed)
+    return tuple(chance.choice(among) for _ in range(chance.choice([2, 2, 3])))
 
 
 @cache
