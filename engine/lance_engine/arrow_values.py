@@ -55,6 +55,27 @@ def array(values: Sequence[Any], arrow_type: pa.DataType) -> pa.Array:
     return pa.array(values, arrow_type) if found is None else found
 
 
+def list_scalar(items: Sequence[pa.Scalar], kind: pa.DataType) -> pa.Scalar:
+    """A list of type `kind` of items of one type, which do not pass through Python: it would round times."""
+    values = array(items, items[0].type if items else kind.value_type).cast(kind.value_type)
+    if at.is_fixed_size_list(kind):
+        return pa.FixedSizeListArray.from_arrays(values, type=kind)[0]
+    lists = pa.LargeListArray if at.is_large_list(kind) else pa.ListArray
+    return lists.from_arrays([0, len(values)], values, type=kind)[0]
+
+
+def plain(values: pa.Array) -> pa.Array:
+    """Values as Arrow compares them: those of extension types as stored, and dictionaries decoded."""
+    if isinstance(values, pa.ExtensionArray):
+        values = values.storage
+    return values.dictionary_decode() if at.is_dictionary(values.type) else values
+
+
+def as_integers(times: pa.Array) -> pa.Array:
+    """Dates, times or durations as integers: Python has no nanoseconds and no years beyond 9999."""
+    return times.view(pa.int32() if times.type.bit_width == 32 else pa.int64())
+
+
 def of_numpy(values: NDArray[Any]) -> pa.Array:
     """`pa.array(values)` of booleans or numbers; contiguous numbers are not copied."""
     if values.dtype == np.bool_:

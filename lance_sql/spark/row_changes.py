@@ -21,7 +21,7 @@ from lance_engine.operations import (
 )
 from lance_engine.scan import shared_readers
 from lance_engine.table import Snapshot, U64Array, fragment_from_bytes, fragment_to_bytes
-from lance_engine.values import distinct_numbers
+from lance_engine.values import distinct_numbers, values_as_python
 from lance_engine.write import write_fragments
 from pyspark.sql.datasource import WriterCommitMessage
 
@@ -211,7 +211,7 @@ def _restored(old: pa.Array, new: pa.Array, field: pa.Field) -> pa.Array:
     seen = pc.cast(old, options=pc.CastOptions(target_type=new.type, allow_time_truncate=True))
     if at.is_nested(new.type):
         # Compared as text, so that NaN equals itself.
-        pairs = zip(seen.to_pylist(), new.to_pylist(), strict=True)
+        pairs = zip(values_as_python(seen), values_as_python(new), strict=True)
         same = np.array([repr(before) == repr(after) for before, after in pairs], dtype=bool)
     else:
         equal = pc.fill_null(pc.equal(seen, new), False)

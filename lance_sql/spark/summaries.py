@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import decimal
 from collections.abc import Mapping
 from typing import Any, Final
@@ -12,7 +11,6 @@ from lance_engine.dataset import known_extremes
 
 from lance_sql.spark.options import Options
 
-_EPOCH: Final = datetime.date(1970, 1, 1)
 # Tasks read the statistics of more files faster; those of object stores are requests, one after the other.
 _MOST_FRAGMENTS: Final = 1000
 _MOST_REMOTE_FRAGMENTS: Final = 16
@@ -39,14 +37,14 @@ def summaries(options: Options, command: Mapping[str, Any]) -> Mapping[str, Any]
 
 def _text(bound: pa.Scalar) -> str | None:
     """A value as text; dates as days since 1970."""
+    if bound.is_valid and pa.types.is_date(bound.type):
+        return str(bound.cast(pa.date32()).value)  # Python has no years beyond 9999
     value = bound.as_py()
     match value:
         case None:
             return None
         case bool():
             return str(value).lower()
-        case datetime.date():
-            return str((value - _EPOCH).days)
         case decimal.Decimal():
             return format(value, "f")
         case _:

@@ -137,3 +137,15 @@ def test_columns_added_later_and_tables_without_zone_maps(spark: SparkSession, t
     empty = str(tmp_path / "empty.lance")
     lance_sql.write(pa.table({"a": pa.array([], pa.int64())}), empty)
     assert spark.read.format("lance").load(empty).selectExpr("min(a)", "count(a)").first() == (None, 0)
+
+
+def test_days_beyond_the_year_9999(spark: SparkSession, tmp_path: Path) -> None:
+    days = pa.array([5_000_001, 5_000_002, None], pa.int32()).cast(pa.date32())
+    nested = pa.StructArray.from_arrays([days, pa.array([1, 2, 3])], ["day", "n"])
+    path = str(tmp_path / "t.lance")
+    lance_sql.write(pa.table({"id": range(3), "day": days, "s": nested}), path)
+    frame = spark.read.format("lance").load(path)
+    known = frame.selectExpr("min(day)", "max(day)").selectExpr(
+        "unix_date(`min(day)`)", "unix_date(`max(day)`)"
+    )
+    assert [tuple(row) for row in known.collect()] == [(5_000_001, 5_000_002)]

@@ -180,6 +180,58 @@ def test_random_statements(tmp_path: Path, seed: int) -> None:
         both.run(_random_statement(random), [])
 
 
+#: for each type of a key, two values; the second is written in another way where the type has one
+KEYS = {
+    "BOOLEAN": ("true", "false"),
+    "TINYINT": ("1", "-1"),
+    "UBIGINT": ("18446744073709551615", "0"),
+    "HUGEINT": ("170141183460469231731687303715884105727", "-1"),
+    "UHUGEINT": ("340282366920938463463374607431768211455", "1"),
+    "BIGNUM": ("123456789012345678901234567890123456789012345", "-1"),
+    "FLOAT": ("0.0", "1.5"),
+    "DOUBLE": ("'nan'", "'inf'"),
+    "DECIMAL(38, 5)": ("1.5", "1.50001"),
+    "VARCHAR": ("'a'", "'A'"),
+    "BLOB": ("'\\x41'", "''"),
+    "BIT": ("'10101'", "'010101'"),
+    "UUID": ("'00000000-0000-0000-0000-00000000000a'", "'00000000-0000-0000-0000-00000000000b'"),
+    "DATE": ("'2020-01-01'", "'12020-01-01'"),
+    "TIME": ("'10:00:00'", "'10:00:00.000001'"),
+    "TIMETZ": ("'10:00:00+02'", "'10:00:00+03'"),
+    "TIMESTAMP": ("'2020-01-01'", "'2020-01-01 00:00:00.000001'"),
+    "TIMESTAMP_S": ("'2020-01-01'", "'2020-01-01 00:00:01'"),
+    "TIMESTAMP_MS": ("'2020-01-01'", "'2020-01-01 00:00:00.001'"),
+    "TIMESTAMP_NS": ("'2020-01-01'", "'2020-01-01 00:00:00.000000001'"),
+    "TIMESTAMPTZ": ("'2020-01-01 00:00:00+00'", "'2020-01-01 00:00:00+01'"),
+    "JSON": ("""'{"a":1}'""", """'{"a":2}'"""),
+    "mood": ("'sad'", "'ok'"),
+}
+
+
+@pytest.mark.parametrize("kind", KEYS)
+def test_every_type_of_a_key(tmp_path: Path, kind: str) -> None:
+    first, second = KEYS[kind]
+    both = Both(tmp_path, "duckdb")
+    both.run("CREATE TYPE mood AS ENUM ('sad', 'ok')", [])
+    both.run(f"CREATE TABLE k (id {kind} PRIMARY KEY, v INT)", [])
+    both.run(f"INSERT INTO k VALUES ({first}, 1)", [])
+    for statement in (
+        f"INSERT INTO k VALUES ({first}, 2)",
+        f"INSERT INTO k VALUES ({second}, 3), ({second}, 4)",
+        f"INSERT INTO k VALUES ({first}, 5) ON CONFLICT DO UPDATE SET v = excluded.v",
+        f"INSERT INTO k VALUES ({second}, 6), ({first}, 7) ON CONFLICT DO NOTHING",
+        f"INSERT OR REPLACE INTO k VALUES ({second}, 8)",
+        f"MERGE INTO k USING (SELECT CAST({second} AS {kind}) AS id) s ON s.id = k.id "
+        "WHEN MATCHED THEN UPDATE SET v = 9 WHEN NOT MATCHED THEN INSERT VALUES (s.id, 10)",
+        f"UPDATE k SET id = {first}",
+    ):
+        both.run(statement, [])
+        rows = [
+            session.execute("SELECT v FROM k ORDER BY v").fetchall() for session in (both.ours, both.plain)
+        ]
+        assert rows[0] == rows[1], statement
+
+
 def test_named_keys(tmp_path: Path) -> None:
     with lance_sql.connect(tmp_path) as session:
         session.execute("CREATE TABLE t (a INT, b INT, v INT, CONSTRAINT pair UNIQUE (a, b))")

@@ -7,6 +7,7 @@ from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.types as at
 
 from lance_engine.errors import InvalidFilterError
 from lance_engine.expr import build
@@ -48,8 +49,11 @@ class _Bounds:
         self._is_known = True
 
     def add(self, column: pa.Array) -> None:
-        # NaN is outside of any bounds.
-        if pa.types.is_floating(column.type) or pa.types.is_dictionary(column.type):
+        if getattr(column.type, "extension_name", "") == "arrow.uuid":
+            column = column.storage  # which filters compare
+        # NaN is outside of any bounds, and filters may compare other extension types by what they mean.
+        kind = column.type
+        if at.is_floating(kind) or at.is_dictionary(kind) or isinstance(kind, pa.BaseExtensionType):
             self._is_known = False
         if not self._is_known or not len(column):
             return
@@ -81,7 +85,7 @@ class _Bounds:
 def _ends(column: pa.Array) -> pa.Array:
     """The minimum and the maximum, exactly: Python's own values have no nanoseconds or year 10000."""
     found = pc.min_max(column)
-    return pa.array([found["min"], found["max"]], column.type)
+    return pa.array([found["min"], found["max"]], found["min"].type)
 
 
 def possible_rows(

@@ -7,8 +7,11 @@ before.
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Sequence
 from typing import Any, Final, NoReturn
+
+import pyarrow as pa
 
 from lance_engine.constraints.uniqueness import Duplicates, NewKeys
 from lance_engine.errors import CommitConflictError, ConstraintError, LanceError, UnsupportedFeatureError
@@ -155,7 +158,7 @@ def _changed(
 def _refuse_duplicates(
     key: Key, found: Duplicates, version: Snapshot, before: Snapshot | None, operation: Operation
 ) -> NoReturn:
-    texts = [_key_text(key, values) for values in found.keys]
+    texts = [_key_text(key, values, version) for values in found.keys]
     kind = "primary key" if key.is_primary else "unique"
     what = f"key {texts[0]} violates" if len(texts) == 1 else f"keys {', '.join(texts)} violate"
     message = f"Duplicate {what} {kind} constraint"
@@ -172,11 +175,15 @@ def _refuse_duplicates(
     raise ConstraintError(message, path=version.uri, remedy=remedy)
 
 
-def _key_text(key: Key, values: tuple[Any, ...]) -> str:
-    pairs = zip(key.columns, values, strict=True)
-    return '"' + ", ".join(f"{name}: {_shortened(value)}" for name, value in pairs) + '"'
+def _key_text(key: Key, values: tuple[Any, ...], version: Snapshot) -> str:
+    schema = version.schema.to_arrow()
+    fields = map(schema.field, key.columns)
+    texts = (_value_text(value, field) for value, field in zip(values, fields, strict=True))
+    return '"' + ", ".join(map("{}: {}".format, key.columns, texts)) + '"'
 
 
-def _shortened(value: object) -> str:
+def _value_text(value: Any, field: pa.Field) -> str:
+    if (field.metadata or {}).get(b"ARROW:extension:name") == b"arrow.uuid":
+        value = uuid.UUID(bytes=value)
     text = legible_line(str(value))
     return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}..."

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.types as at
 
 from lance_engine import kernels
+from lance_engine.arrow_values import plain
 from lance_engine.errors import UnsupportedTypeError
 from lance_engine.expr.membership import stored_bytes, text_hashes
 from lance_engine.expr.value_types import is_bytes, is_text
@@ -59,9 +60,8 @@ def key_hashes(columns: Sequence[pa.Array]) -> tuple[U64Array, npt.NDArray[np.in
 
 
 def _hashes(values: pa.Array) -> U64Array:
+    values = plain(values)
     kind = values.type
-    if at.is_dictionary(kind):
-        values, kind = values.dictionary_decode(), kind.value_type
     if is_text(kind) or is_bytes(kind):
         return text_hashes(values)
     if at.is_boolean(kind):

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lance_engine.arrow_values import plain
 from lance_engine.distinct import distinct
 from lance_engine.errors import UnsupportedTypeError
 
@@ -113,7 +114,7 @@ class _HashedPositions:
         self.count = len(values)
 
     def find(self, column: pa.Array) -> I64Array:
-        found = pc.index_in(_plain(column), value_set=self._values)
+        found = pc.index_in(plain(column), value_set=self._values)
         positions: I64Array = pc.fill_null(found, -1).to_numpy().astype(np.int64)
         return positions
 
@@ -130,7 +131,7 @@ def _positions_of(name: str, column: pa.Array) -> _Positions:
             if high - low < _TABLE_PLACES:
                 return _TablePositions(numbers, low, high)
     try:
-        values = _plain(column).unique().drop_null()
+        values = plain(column).unique().drop_null()
         pc.index_in(values, value_set=values)
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise UnsupportedTypeError(
@@ -152,10 +153,6 @@ def _whole_numbers(column: pa.Array) -> tuple[I64Array, npt.NDArray[np.bool_] | 
         return column.to_numpy().astype(np.int64, copy=False), None
     valid = column.is_valid().to_numpy(zero_copy_only=False)
     return pc.fill_null(column, 0).to_numpy().astype(np.int64, copy=False), valid
-
-
-def _plain(column: pa.Array) -> pa.Array:
-    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
 def _combined(numbers: I64Array, positions: I64Array, count: int) -> I64Array:

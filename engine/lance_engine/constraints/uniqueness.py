@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from lance_engine.arrow_values import plain
 from lance_engine.constraints.candidates import KeyBounds, possible_rows
 from lance_engine.constraints.hashes import HashSet, U64Array, key_hashes
 from lance_engine.expr.tree import Node
@@ -135,6 +136,7 @@ class NewKeys:
 
 def _comparable(column: pa.Array) -> list[Any]:
     """Values that are equal where the key is: NaN equals itself, and times are text with all their digits."""
+    column = plain(column)
     if pa.types.is_temporal(column.type):
         column = column.cast(pa.string())
     values: list[Any] = column.to_pylist()

@@ -11,6 +11,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.types as at
 
+from lance_engine.arrow_values import list_scalar
 from lance_engine.errors import InvalidFilterError
 from lance_engine.expr import build, render
 from lance_engine.expr.coerce import Place, place
@@ -95,10 +96,11 @@ def _fitted(value: pa.Scalar, kind: pa.DataType) -> pa.Scalar | None:
     if value.type == kind or not value.is_valid:
         return value.cast(kind)
     if is_list(kind) and is_list(value.type):
-        items = [_fitted(item, value_type(kind.value_type)) for item in value]
-        if None in items or (at.is_fixed_size_list(kind) and len(items) != kind.list_size):
+        fitted_items = [_fitted(item, value_type(kind.value_type)) for item in value]
+        items = [item for item in fitted_items if item is not None]
+        if len(items) < len(fitted_items) or (at.is_fixed_size_list(kind) and len(items) != kind.list_size):
             return None
-        return pa.scalar([item.as_py() for item in items if item is not None], kind)
+        return list_scalar(items, kind)
     if is_nested(kind) or is_nested(value.type):
         return None
     found, held = place(value, kind)

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.types as at
 
 from lance_engine import compute as pc
-from lance_engine.arrow_values import scalar
+from lance_engine.arrow_values import array, scalar
 from lance_engine.errors import ColumnNotFoundError, InvalidFilterError
 from lance_engine.expr import external
 from lance_engine.expr.convert import convert
@@ -396,7 +396,7 @@ def _divide_by_constant(op: str, left: npt.NDArray[np.int64], divisor: int) -> p
 
 
 def _single_row(value: pa.Scalar) -> pa.Array:
-    return pa.array([value.as_py()], value.type)
+    return array([value], value.type)
 
 
 def _call(node: Function, batch: pa.RecordBatch) -> pa.Array | pa.Scalar:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as at
 
+from lance_engine.arrow_values import as_integers
 from lance_engine.expr.nested import list_ends, order, repeated, same
 from lance_engine.expr.total_order import total_key
 from lance_engine.expr.value_types import is_list, is_nested, value_type
@@ -113,12 +114,14 @@ def _per_row(left: pa.Array, right: pa.Array, test: Callable[[Any, Any], bool]) 
 
 
 def _with_keys(lists: pa.Array) -> pa.Array:
-    """Lists of floating-point numbers as lists of whole numbers, which are equal for equal bits."""
-    if not at.is_floating(lists.type.value_type):
+    """Lists of floating-point numbers or times as lists of whole numbers, which are equal for equal bits."""
+    kind = lists.type.value_type
+    if not (at.is_floating(kind) or at.is_temporal(kind)):
         return lists
     items = _Items(lists)
     offsets = pa.array(np.append(0, items.ends), pa.int64())
-    return pa.LargeListArray.from_arrays(offsets, total_key(items.values), mask=lists.is_null())
+    keys = total_key(items.values) if at.is_floating(kind) else as_integers(items.values)
+    return pa.LargeListArray.from_arrays(offsets, keys, mask=lists.is_null())
 
 
 def array_element(lists: pa.Array, position: pa.Array | pa.Scalar) -> pa.Array:

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as at
 
-from lance_engine.arrow_values import of_numpy, scalar, to_numpy
+from lance_engine.arrow_values import as_integers, of_numpy, scalar, to_numpy
 from lance_engine.expr.tree import And, Column, Comparison, In, IsNull, Literal, Match, Node, Not, Or
 from lance_engine.expr.value_types import is_bytes, is_text, value_type
 from lance_engine.owned import OwnedValues
@@ -355,7 +355,7 @@ def _keys(values: pa.Array) -> npt.NDArray[Any]:
         # UTF-8 has the order of its characters, and bounds of a damaged file need not be UTF-8.
         values = pc.cast(values, pa.large_binary())
     if at.is_temporal(values.type):
-        values = values.view(pa.int32() if values.type.bit_width == 32 else pa.int64())
+        values = as_integers(values)
     if at.is_primitive(values.type):
         return to_numpy(values)
     keys = np.empty(len(values), dtype=object)

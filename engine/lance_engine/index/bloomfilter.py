@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.types as at
 
 from lance_engine import kernels
+from lance_engine.arrow_values import as_integers
 from lance_engine.errors import CorruptFileError
 from lance_engine.expr.membership import text_hashes
 from lance_engine.expr.statistics import ZoneMatch
@@ -209,7 +210,7 @@ def _hashes(values: pa.Array) -> U64Array:
         return text_hashes(values)
     width = kind.bit_width // 8
     if at.is_temporal(kind):
-        values = values.view(pa.int32() if width == 4 else pa.int64())
+        values = as_integers(values)
     held = np.ascontiguousarray(values.to_numpy(zero_copy_only=False))
     return kernels.xxhash64(held.view(np.uint8), np.arange(len(held) + 1, dtype=np.int64) * width)
 

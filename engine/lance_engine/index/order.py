@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as at
 
+from lance_engine.arrow_values import as_integers
 from lance_engine.interrupts import interruptible
 
 #: Memory in bytes for values and rows of an `ExternalSorter`, including sorting and merging.
@@ -35,7 +36,7 @@ def sort_key(values: pa.Array) -> pa.Array:
     if at.is_floating(kind):
         return _floating_key(values)
     if at.is_temporal(kind):
-        return values.view(pa.int32() if kind.bit_width == 32 else pa.int64())
+        return as_integers(values)
     if at.is_boolean(kind):
         return values.cast(pa.uint8())
     if at.is_fixed_size_binary(kind):
@@ -102,11 +103,10 @@ def _ordinal(value: Any) -> tuple[bool, Any]:
 def _comparable(key: pa.Array) -> pa.Array:
     """Values that Python has exactly, with the same order.
 
-    Strings are bytes, because those of a damaged index may not be UTF-8; times and dates are numbers, because
-    Python has no nanoseconds and no years beyond 9999.
+    Strings are bytes, because those of a damaged index may not be UTF-8; times and dates are numbers.
     """
     if at.is_temporal(key.type):
-        return key.view(pa.int32() if key.type.bit_width == 32 else pa.int64())
+        return as_integers(key)
     if at.is_string(key.type):
         return key.view(pa.binary())
     return key.view(pa.large_binary()) if at.is_large_string(key.type) else key
