@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from lance_sql.catalog.engine_names import NO_NAMES, FindNames
-from lance_sql.catalog.namespaces import MAIN, DirectoryNamespace, Namespace, Place, named
+from lance_sql.catalog.namespaces import MAIN, DirectoryNamespace, Namespace, Place, Viewer, named
 from lance_sql.errors import SqlError
 
 #: The name of the directory of a session.
@@ -43,10 +43,10 @@ class Attached:
         """The default namespace and schema; None if only the engine resolves names without dots."""
         return None if self._current is None or self.engine_names().is_elsewhere else self._current
 
-    def copy(self, engine_names: FindNames, may_list: Callable[[str], bool]) -> Attached:
+    def copy(self, engine_names: FindNames, viewer: Viewer) -> Attached:
         """A copy for a cursor of the engine, which starts in the engine's first schema."""
         namespaces = {
-            name: one.within(may_list) if isinstance(one, DirectoryNamespace) else one
+            name: one.within(viewer) if isinstance(one, DirectoryNamespace) else one
             for name, one in self._namespaces.items()
         }
         copied = Attached(namespaces, engine_names)

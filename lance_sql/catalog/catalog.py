@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lance_engine.errors import DatasetNotFoundError, ExternalAccessError, VersionNotFoundError
-from lance_engine.operations import latest
+from lance_engine.errors import (
+    DatasetNotFoundError,
+    ExternalAccessError,
+    UnsupportedFeatureError,
+    VersionNotFoundError,
+)
+from lance_engine.io import open_store
+from lance_engine.operations import check_folder_name, drop_dataset, latest, rename_dataset
 from lance_engine.table import SeenFolder, SeenVersion, root_store
 
 from lance_sql.catalog.access import UNRESTRICTED, Restrictions, require_access, restricted_options
@@ -27,10 +33,13 @@ from lance_sql.catalog.namespaces import (
     named,
 )
 from lance_sql.catalog.secrets import Secret, matching
-from lance_sql.catalog.transaction import Matches, Transaction
+from lance_sql.catalog.transaction import Matches, Mode, Transaction
 from lance_sql.errors import SqlError
 from lance_sql.text.reference import NEWEST, Reference, VersionChoice, split_suffix
 from lance_sql.text.statement import Statement
+
+if TYPE_CHECKING:
+    from lance_engine.io import Store
 
 
 class _Opened(NamedTuple):
@@ -102,9 +111,7 @@ class Catalog:
         #: the open transaction; names resolve to datasets as it sees them
         self.transaction: Transaction | None = None
         session: dict[str, Namespace] = (
-            {}
-            if directory is None
-            else {SESSION: DirectoryNamespace(directory, storage_options, self.may_list)}
+            {} if directory is None else {SESSION: DirectoryNamespace(directory, storage_options, self)}
         )
         #: directories and services whose tables have dotted names
         self.attached = Attached(session, engine_names)
@@ -121,7 +128,7 @@ class Catalog:
         copied._registered = dict(self._registered)
         copied._others = set(self._others)
         copied._opened = dict(self._opened)
-        copied.attached = self.attached.copy(engine_names, copied.may_list)
+        copied.attached = self.attached.copy(engine_names, copied)
         copied._options = dict(self._options)
         copied.secrets = dict(self.secrets)
         return copied
@@ -161,7 +168,37 @@ class Catalog:
         """ExternalAccessError if the dataset must not be removed as the table `name`."""
         found = self.attached.split(name) if name not in self._registered else None
         if found is not None:
+            self._refuse_service(found[0])
             found[0].require_removable(dataset.uri)
+
+    def _refuse_service(self, namespace: Namespace) -> None:
+        """A transaction cannot hide from others what a service lists."""
+        if self.transaction is not None and not isinstance(namespace, DirectoryNamespace):
+            raise UnsupportedFeatureError(
+                "Tables of a service cannot be created, dropped or renamed in a transaction",
+                path=namespace.source,
+                remedy="Run the statement before BEGIN or after COMMIT",
+            )
+
+    def drop(self, dataset: SqlDataset, name: str) -> None:
+        """Remove the dataset that is the table `name`, in a transaction at COMMIT."""
+        if self.transaction is not None:
+            self.transaction.drop(dataset)
+        else:
+            drop_dataset(dataset.snapshot)
+            self.dropped(dataset, name)
+
+    def rename(self, dataset: SqlDataset, name: str) -> None:
+        """Rename the folder of a dataset."""
+        if self.transaction is None:
+            rename_dataset(dataset.snapshot, name)
+            self.dropped(dataset)
+            return
+        check_folder_name(dataset.uri, name)
+        folder, slash, _ = dataset.uri.rpartition("/")
+        location = f"{folder}{slash}{name}"
+        self.options_of(location)  # may be refused
+        self.transaction.rename(dataset, open_store(location, dataset.snapshot.storage_options))
 
     def dropped(self, dataset: SqlDataset, name: str = "") -> None:
         """The dataset that was the table `name` was dropped or renamed."""
@@ -210,6 +247,7 @@ class Catalog:
         if found is None or any("/" in part or os.sep in part for part in found[1:]):
             return None
         namespace, schema, table = found
+        self._refuse_service(namespace)
         known = named(schema, namespace.schemas()) if schema != MAIN else MAIN
         if known is None:
             raise SqlError(f"Schema {schema!r} not found for {name}", remedy="Write CREATE SCHEMA first")
@@ -239,6 +277,23 @@ class Catalog:
         except ExternalAccessError:
             return False
         return True
+
+    def tables_in(self, folder: str, options: Mapping[str, Any] | None, names: list[str]) -> list[str]:
+        """The tables of a folder with the tables `names`, as the open transaction sees them."""
+        if self.transaction is None or not self.transaction.defines:
+            return names
+        place = open_store(folder, options).uri
+        return self.transaction.tables_in(place, names)
+
+    @contextmanager
+    def writing(self, location: str, mode: Mode) -> Iterator[tuple[str | Store, Mode]]:
+        """What to write to, and how, to create, extend or replace the dataset at a location in this block."""
+        options = self.options_of(location)
+        if self.transaction is None:
+            yield location, mode
+        else:
+            with self.transaction.writing(open_store(location, options), options, mode) as target:
+                yield target
 
     def _known_locations(self) -> Iterator[str]:
         """The directories and datasets that became part of the session before it was restricted."""
@@ -334,8 +389,10 @@ class Catalog:
         for location, choice in choices:
             known = registered.get(location)
             if isinstance(known, SqlDataset):
-                if not choice:
-                    return known if self.transaction is None else self.transaction.own(known)
+                if not choice and self.transaction is None:
+                    return known
+                if not choice and self.transaction is not None:
+                    return self.transaction.own(known)
                 return self._open(root_store(known.snapshot).uri, choice.within(known.branch))
             if known is None:
                 place = None if tables is None else tables.place(location)
@@ -410,9 +467,20 @@ class Catalog:
 
     def _open(self, location: str, choice: VersionChoice) -> SqlDataset:
         """The current dataset; if unchanged, the object opened before, whose metadata is already loaded."""
+        transaction = self.transaction
+        if transaction is not None and transaction.defines:
+            created = transaction.defined(open_store(location, self.options_of(location)))
+            if created is not None:
+                if choice.is_newest:
+                    return created
+                raise VersionNotFoundError(
+                    "The transaction has replaced all versions of the dataset",
+                    path=created.uri,
+                    remedy="Read older versions before BEGIN or after COMMIT",
+                )
         newest = self._open_now(location, choice)
-        if self.transaction is not None and choice.is_newest:
-            return self.transaction.view(newest)
+        if transaction is not None and choice.is_newest:
+            return transaction.view(newest)
         return newest
 
     def _open_now(self, location: str, choice: VersionChoice) -> SqlDataset:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
 from lance_engine.errors import DatasetNotFoundError, InvalidArgumentError, LanceError
@@ -58,6 +58,16 @@ class Namespace(Protocol):
         """Remove an empty schema."""
 
 
+class Viewer(Protocol):
+    """A session, as far as it decides what a directory contains."""
+
+    def may_list(self, folder: str) -> bool:
+        """Whether statements may name what is in a folder."""
+
+    def tables_in(self, folder: str, options: Mapping[str, Any] | None, names: list[str]) -> list[str]:
+        """The tables of a folder with the tables `names`, as the open transaction sees them."""
+
+
 class _Listed(NamedTuple):
     """The folders in a folder, and what changes with them."""
 
@@ -69,18 +79,18 @@ class DirectoryNamespace:
     """A directory or a prefix of a bucket: ``t.lance`` in it is ``main.t``, ``s/t.lance`` is ``s.t``.
 
     The first table creates a local directory that does not exist. A schema that is a symbolic link exists
-    only if the session `may_list` the folder that it leads to.
+    only if the session may list the folder that it leads to.
     """
 
     def __init__(
         self,
         directory: str,
         storage_options: Mapping[str, Any] | None = None,
-        may_list: Callable[[str], bool] = lambda folder: True,
+        viewer: Viewer | None = None,
     ) -> None:
         self.source = directory
         self._options = storage_options
-        self._may_list = may_list
+        self._viewer = viewer
         #: by folder
         self._listed: dict[str, _Listed] = {}
         if not is_remote(directory) and not _can_be_directory(directory):
@@ -96,10 +106,10 @@ class DirectoryNamespace:
                 remedy=f"Pass the directory that contains it, or use its path in SQL: FROM '{directory}'",
             )
 
-    def within(self, may_list: Callable[[str], bool]) -> DirectoryNamespace:
+    def within(self, viewer: Viewer) -> DirectoryNamespace:
         """The same directory for another session."""
         copied = copy.copy(self)
-        copied._may_list = may_list
+        copied._viewer = viewer
         return copied
 
     def schemas(self) -> list[str]:
@@ -110,13 +120,14 @@ class DirectoryNamespace:
             others = [
                 name
                 for name, folder in folders.items()
-                if not os.path.islink(folder) or self._may_list(folder)
+                if not os.path.islink(folder) or self._viewer is None or self._viewer.may_list(folder)
             ]
         return [MAIN, *others]
 
     def tables(self, schema: str) -> list[str]:
-        names = self._entries(self._folder(schema))
-        return [name.removesuffix(SUFFIX) for name in names if name.endswith(SUFFIX)]
+        folder = self._folder(schema)
+        names = [name.removesuffix(SUFFIX) for name in self._entries(folder) if name.endswith(SUFFIX)]
+        return names if self._viewer is None else self._viewer.tables_in(folder, self._options, names)
 
     def find(self, schema: str, table: str) -> Place | None:
         found = named(schema, self.schemas()) if schema.lower() != MAIN else MAIN

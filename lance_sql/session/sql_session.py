@@ -342,8 +342,9 @@ class SqlSession:
             self._run_planned()
 
     def _run_planned(self) -> None:
-        """Run the planned queries whose rows have not been read."""
-        self._finish_streams()
+        """Run the planned queries whose rows have not been read, and read open streams to the end."""
+        for stream in self._streams:
+            stream.read_ahead()
         for result in self._results:
             run_unless_running(result)
 

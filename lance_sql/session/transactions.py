@@ -61,6 +61,8 @@ class SessionTransactions:
             raise
         for dataset in committed:
             self._catalog.renew(dataset)
+        for dataset in transaction.dropped():
+            self._catalog.dropped(dataset)
         try:
             self._engine.transact("COMMIT")
         except LanceError as error:

@@ -11,7 +11,7 @@ from lance_engine.errors import (
     UnsupportedFeatureError,
     UnsupportedTypeError,
 )
-from lance_engine.operations import Values, alter_column, rename_dataset
+from lance_engine.operations import Values, alter_column
 
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.catalog.values import compile_value
@@ -24,7 +24,6 @@ from lance_sql.statements.outcome import done
 from lance_sql.statements.refusals import ALTERATIONS
 from lance_sql.statements.session import Session
 from lance_sql.statements.targets import dotted, find
-from lance_sql.statements.transactions import refuse_in_transaction
 from lance_sql.statements.types import declared_schema
 from lance_sql.syntax.source import as_written
 from lance_sql.text.tokens import quote
@@ -102,7 +101,6 @@ def _rename(session: Session, dataset: SqlDataset, statement: exp.Alter, action:
     if others:  # RENAME a TO b is parsed as a new name for the table with an option
         session.catalog.renew(_rename_column(dataset, action.this.name, others[0].this.name))
         return done()
-    refuse_in_transaction(session, "RENAME TO")
     session.catalog.require_removable(dataset, dotted(statement.this))
     name = action.this.name
     kind = session.catalog.attached.hidden(name)
@@ -111,8 +109,7 @@ def _rename(session: Session, dataset: SqlDataset, statement: exp.Alter, action:
             f"{name} is a {kind} of the SQL engine, and a dataset with the same name would hide it",
             remedy=f"Choose another name, or drop that {kind} first",
         )
-    rename_dataset(dataset.snapshot, name if name.endswith(".lance") else f"{name}.lance")
-    session.catalog.dropped(dataset)
+    session.catalog.rename(dataset, name if name.endswith(".lance") else f"{name}.lance")
     return done()
 
 

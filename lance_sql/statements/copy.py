@@ -17,7 +17,6 @@ from lance_sql.statements.insert import append
 from lance_sql.statements.outcome import Counter, counted
 from lance_sql.statements.session import Session
 from lance_sql.statements.targets import find
-from lance_sql.statements.transactions import refuse_in_transaction
 from lance_sql.statements.writing import remedy_if_exists, write_options, write_query
 from lance_sql.syntax.source import as_written
 from lance_sql.text.statement import Statement
@@ -50,7 +49,6 @@ def copy(session: Session, statement: exp.Copy, written: Statement, params: Para
         if session.capabilities.computes_statements:
             return None
         return session.computing().select(written.original, params).arrow()
-    refuse_in_transaction(session, "COPY TO a dataset")
     refuse_unsupported_clauses(statement)
     mode = options.pop("mode", None)
     if source.find(exp.Placeholder, exp.Parameter) is None:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from lance_engine.errors import UnsupportedFeatureError
-from lance_engine.operations import drop_dataset, with_constraints
+from lance_engine.operations import with_constraints
 
+from lance_sql.catalog.transaction import Mode
 from lance_sql.engines.base import Parameters
 from lance_sql.errors import SqlError, TableNotFoundError
 from lance_sql.statements.clauses import refuse_unsupported_clauses
@@ -16,9 +17,8 @@ from lance_sql.statements.outcome import counted, done
 from lance_sql.statements.refusals import refuse_definitions, refuse_taken_name
 from lance_sql.statements.session import Session
 from lance_sql.statements.targets import dotted, find, kind_in_engine, location
-from lance_sql.statements.transactions import refuse_in_transaction
 from lance_sql.statements.types import declared_schema
-from lance_sql.statements.writing import Mode, remedy_if_exists, write_options, write_query, write_rows
+from lance_sql.statements.writing import remedy_if_exists, write_options, write_query, write_rows
 from lance_sql.syntax.source import as_written
 from lance_sql.text.statement import Statement
 from lance_sql.text.tokens import quote
@@ -46,7 +46,6 @@ def create_table(session: Session, statement: exp.Create, params: Parameters) ->
                 remedy=f"Write the path of a dataset, CREATE TABLE '{table.name}.lance'",
             )
         return None
-    refuse_in_transaction(session, "CREATE TABLE")
     refuse_unsupported_clauses(statement)
     refuse_definitions(statement)
     query = statement.expression
@@ -122,7 +121,6 @@ def drop_table(session: Session, statement: exp.Drop) -> pa.Table | None:
     found = [dataset for dataset in datasets if dataset is not None]
     if not found:
         return None  # a table of the engine, or an unknown one
-    refuse_in_transaction(session, "DROP TABLE")
     refuse_unsupported_clauses(statement)
     for table, dataset in zip(statement.args["tables"], datasets, strict=True):
         if dataset is None and (must_exist or kind_in_engine(session, table)):
@@ -135,8 +133,7 @@ def drop_table(session: Session, statement: exp.Drop) -> pa.Table | None:
             session.catalog.require_removable(dataset, dotted(table))
     for table, dataset in zip(statement.args["tables"], datasets, strict=True):
         if dataset is not None:
-            drop_dataset(dataset.snapshot)
-            session.catalog.dropped(dataset, dotted(table))
+            session.catalog.drop(dataset, dotted(table))
     return done()
 
 

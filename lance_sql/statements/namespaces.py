@@ -104,7 +104,7 @@ def _namespace(session: Session, place: str, options: dict[str, str]) -> Namespa
         )
     expanded = place if is_remote(place) else os.path.abspath(os.path.expanduser(place))
     catalog = session.catalog
-    return DirectoryNamespace(expanded, catalog.options_within(expanded), catalog.may_list)
+    return DirectoryNamespace(expanded, catalog.options_within(expanded), catalog)
 
 
 def detach(session: Session, tokens: Sequence[Token]) -> pa.Table | None:

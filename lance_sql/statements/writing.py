@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 from lance_engine.errors import CommitConflictError, DatasetExistsError, SchemaMismatchError
@@ -13,6 +13,7 @@ from lance_engine.operations import latest
 from lance_engine.write import write_dataset
 
 from lance_sql.catalog.dataset import SqlDataset
+from lance_sql.catalog.transaction import Mode
 from lance_sql.engines.base import Parameters
 from lance_sql.errors import SqlError
 from lance_sql.statements.outcome import Counter, counted
@@ -23,8 +24,6 @@ from lance_sql.types.stored import in_type
 
 if TYPE_CHECKING:
     from sqlglot import exp
-
-Mode = Literal["create", "append", "overwrite"]
 
 
 def _yes(text: str) -> bool:
@@ -141,5 +140,6 @@ def remedy_if_exists(remedy: str) -> Iterator[None]:
 def write_rows(session: Session, rows: Any, location: str, mode: Mode, options: Mapping[str, Any]) -> None:
     """Write Arrow rows to the dataset at `location`, as one version."""
     storage_options = session.catalog.options_of(location)
-    written = write_dataset(rows, location, mode, storage_options=storage_options, **options)
-    session.catalog.renew(SqlDataset(written))
+    with session.catalog.writing(location, mode) as (target, mode):
+        written = write_dataset(rows, target, mode, storage_options=storage_options, **options)
+        session.catalog.renew(SqlDataset(written))

@@ -92,7 +92,7 @@ class Sessions:
             raise DifferenceError(f"ours: {ours or 'run'}\nplain: {plain or 'run'}")
         if (
             plain is None
-            and text.startswith(("SELECT", "EXECUTE", "FROM", "WITH"))
+            and text.startswith(("SELECT", "EXECUTE", "FROM", "WITH", "SHOW"))
             and our_rows != plain_rows
         ):
             raise DifferenceError(f"ours: {our_rows[:8]}\nplain: {plain_rows[:8]}")
@@ -149,9 +149,9 @@ class Statements:
 
     def next(self) -> str:
         random = self._random
-        common = [self._change] * 4 + [self._query] * 5 + [self._execute] * 2
+        common = [self._change] * 4 + [self._query] * 5 + [self._execute] * 2 + [self._show]
         if self.in_transaction:
-            common += [self._end] * 2
+            common += [self._end] * 2 + [self._replace] * 2 + [self._drop, self._alter]
             return random.choice(common)()
         others = [self._view, self._macro, self._prepare, self._prepare, self._temporary, self._replace]
         others += [self._drop, self._alter, self._setting, self._begin]
@@ -237,6 +237,9 @@ class Statements:
                 f"SELECT COLUMNS(*) FROM {source} ORDER BY ALL LIMIT 3",
             ]
         )
+
+    def _show(self) -> str:
+        return "SHOW TABLES"
 
     def _prepare(self) -> str:
         return f"PREPARE p{self._random.randint(0, 2)} AS {self._query()}"

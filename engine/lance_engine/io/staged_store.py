@@ -24,18 +24,16 @@ class StagedStore:
     """The files of `base` as they were at one version, whose manifest is `manifest`, and later changes.
 
     New manifests and transactions stay in memory. All other files are written to `base`, where nothing refers
-    to them yet; `written` has their paths.
+    to them yet; `written` has their paths. A dataset that does not exist yet has no `manifest`, and the `uri`
+    where it will be.
     """
 
-    def __init__(self, base: Store, manifest: str) -> None:
+    def __init__(self, base: Store, manifest: str = "", uri: str = "") -> None:
         self.base = base
+        self.uri = uri or base.uri
         self.written: set[str] = set()
         self._manifest = manifest
         self._private: dict[str, bytes] = {}
-
-    @property
-    def uri(self) -> str:
-        return self.base.uri
 
     @property
     def identity(self) -> Hashable:

@@ -28,12 +28,19 @@ if TYPE_CHECKING:
         read_rows,
     )
     from lance_engine.operations.staged import StagedChanges
+    from lance_engine.operations.staged_creation import StagedCreation
     from lance_engine.operations.text_build import build_texts
     from lance_engine.operations.text_indices import KINDS as TEXT_KINDS
     from lance_engine.operations.text_indices import chosen_text_options, create_inverted_index
     from lance_engine.operations.update import commit_moved, write_updated
     from lance_engine.operations.vector_build import build_vectors, train_encoder
-    from lance_engine.operations.whole import drop_dataset, rename_dataset
+    from lance_engine.operations.whole import (
+        check_folder_name,
+        check_newest,
+        check_removable,
+        drop_dataset,
+        rename_dataset,
+    )
 else:
     __getattr__ = lazy_names(
         __name__,
@@ -53,10 +60,11 @@ else:
             "operations.retry": "latest redo_on_conflict",
             "operations.rows": "joined live_offsets matching_addresses read_rows",
             "operations.staged": "StagedChanges",
+            "operations.staged_creation": "StagedCreation",
             "operations.text_build": "build_texts",
             "operations.text_indices": "KINDS=TEXT_KINDS chosen_text_options create_inverted_index",
             "operations.update": "commit_moved write_updated",
             "operations.vector_build": "build_vectors train_encoder",
-            "operations.whole": "drop_dataset rename_dataset",
+            "operations.whole": "check_folder_name check_newest check_removable drop_dataset rename_dataset",
         },
     )

@@ -52,16 +52,17 @@ class StagedChanges:
     """Operations on `base` that are invisible to others until `commit`.
 
     Operations are applied to `snapshot`, which has private versions after that of `base`; `advance` is called
-    with the result of each successful operation.
+    with the result of each successful operation. `store` is one that has no versions yet.
     """
 
-    def __init__(self, base: Snapshot) -> None:
+    def __init__(self, base: Snapshot, store: StagedStore | None = None) -> None:
         self.base = base
-        scheme = NamingScheme.V2
-        if not base.store.exists(scheme.path(base.version)):
-            scheme = NamingScheme.V1
-        self._scheme = scheme
-        self._store = StagedStore(base.store, scheme.path(base.version))
+        self._scheme = NamingScheme.V2
+        if store is None:
+            if not base.store.exists(self._scheme.path(base.version)):
+                self._scheme = NamingScheme.V1
+            store = StagedStore(base.store, self._scheme.path(base.version))
+        self._store = store
         #: the newest private version, for operations
         self.snapshot = self._seen_through(self._store, base)
 
@@ -77,6 +78,9 @@ class StagedChanges:
     def is_changed(self) -> bool:
         """Whether an operation created a private version."""
         return self.snapshot.version != self.base.version
+
+    def check(self) -> None:
+        """CommitConflictError if `commit` cannot succeed, as far as nothing has to be read for it."""
 
     def view(self) -> Snapshot:
         """The newest private version for readers, who need none of the private files."""

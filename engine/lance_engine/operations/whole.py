@@ -7,11 +7,17 @@ import shutil
 import uuid
 from typing import Final
 
-from lance_engine.errors import DatasetExistsError, UnsupportedFeatureError
+from lance_engine.errors import (
+    CommitConflictError,
+    DatasetExistsError,
+    DatasetNotFoundError,
+    UnsupportedFeatureError,
+)
 from lance_engine.io import Store
 from lance_engine.io.local import LocalStore
 from lance_engine.io.local_files import LocalErrors
 from lance_engine.io.manifest_names import VERSIONS
+from lance_engine.operations.retry import latest
 from lance_engine.table.refs import TREE, root_store
 from lance_engine.table.snapshot import DATA, Snapshot
 
@@ -22,11 +28,10 @@ def drop_dataset(snapshot: Snapshot) -> None:
     On a local disk it disappears at once; in other storage its manifests are removed first, so that no reader
     finds a version without its files.
     """
-    _refuse_branch(snapshot)
+    check_removable(snapshot)
     store = root_store(snapshot)
     folder = _folder(store)
     if folder is not None:
-        _check_alone(folder)
         hidden = os.path.join(os.path.dirname(folder), f".{uuid.uuid4().hex}.dropped")
         with LocalErrors(folder):
             os.rename(folder, hidden)
@@ -36,6 +41,31 @@ def drop_dataset(snapshot: Snapshot) -> None:
     paths.sort(key=lambda path: not path.startswith(VERSIONS))
     for path in paths:
         store.delete(path)
+
+
+def check_removable(snapshot: Snapshot) -> None:
+    """UnsupportedFeatureError if this is not a whole dataset, or if its folder contains anything else."""
+    _refuse_branch(snapshot)
+    folder = _folder(root_store(snapshot))
+    if folder is not None:
+        _check_alone(folder)
+
+
+def check_newest(snapshot: Snapshot) -> None:
+    """CommitConflictError if another writer has committed a version since, or dropped the dataset."""
+    try:
+        newest = latest(snapshot)
+    except DatasetNotFoundError:
+        newest = None
+    if newest is None or newest.manifest.timestamp != snapshot.manifest.timestamp:
+        raise CommitConflictError(
+            "Another writer has dropped the dataset"
+            if newest is None
+            else f"Another writer has changed the dataset since version {snapshot.version}",
+            path=snapshot.uri,
+            version=None if newest is None else newest.version,
+            remedy="Run the transaction again",
+        )
 
 
 def rename_dataset(snapshot: Snapshot, name: str) -> None:
@@ -53,18 +83,23 @@ def rename_dataset(snapshot: Snapshot, name: str) -> None:
             path=store.uri,
             remedy="Copy it with CREATE TABLE ... AS SELECT and drop the old one",
         )
-    if not name or name in (".", "..") or {"/", "\\", "\0", os.sep} & set(name):
-        raise UnsupportedFeatureError(
-            f"{name!r} is a path, not the name of a folder",
-            path=store.uri,
-            remedy="A dataset cannot be moved to another folder: use a name without slashes",
-        )
+    check_folder_name(store.uri, name)
     _check_alone(folder)
     renamed = os.path.join(os.path.dirname(folder), name)
     if os.path.lexists(renamed):
         raise DatasetExistsError("A file or folder with that name already exists", path=renamed)
     with LocalErrors(folder):
         os.rename(folder, renamed)
+
+
+def check_folder_name(uri: str, name: str) -> None:
+    """UnsupportedFeatureError if the dataset at `uri` cannot get this name."""
+    if not name or name in (".", "..") or {"/", "\\", "\0", os.sep} & set(name):
+        raise UnsupportedFeatureError(
+            f"{name!r} is a path, not the name of a folder",
+            path=uri,
+            remedy="A dataset cannot be moved to another folder: use a name without slashes",
+        )
 
 
 def _refuse_branch(snapshot: Snapshot) -> None:
