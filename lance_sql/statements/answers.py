@@ -138,6 +138,8 @@ def _call(session: Session, statement: Statement, params: Parameters) -> _Found:
     from lance_sql.statements import upkeep
 
     found = run_actions(session, statement)
+    if found is None and session.capabilities.computes_statements:
+        found = upkeep.table_info(session, statement)
     return upkeep.call(session, statement.tokens, statement.original) if found is None else found
 
 
@@ -158,7 +160,9 @@ def _show(session: Session, statement: Statement, params: Parameters) -> _Found:
             answered = show(session, tokens)
             if answered is not None:
                 return answered
-    return None if tokens[0].upper == "PRAGMA" else upkeep.show_columns(session, tokens)
+    if tokens[0].upper == "PRAGMA":
+        return upkeep.table_info(session, statement)
+    return upkeep.show_columns(session, tokens)
 
 
 def _summarize(session: Session, statement: Statement, params: Parameters) -> _Found:

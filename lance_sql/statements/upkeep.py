@@ -22,6 +22,7 @@ from lance_sql.statements.transactions import refuse_in_transaction
 from lance_sql.text.metadata_tables import METADATA_TABLES
 from lance_sql.text.reference import Reference
 from lance_sql.text.shown import shown
+from lance_sql.text.statement import Statement
 from lance_sql.text.tokens import Token
 
 #: Default retention of versions in VACUUM.
@@ -67,22 +68,36 @@ def show_columns(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
     if dataset is None:
         return None
     found = session.select(f"DESCRIBE {''.join(token.text for token in tokens[1:])}").arrow()
-    place = found.schema.get_field_index("null")
-    if place < 0:
-        return found
-    # DuckDB does not learn which columns of a dataset cannot be null.
+    return _with_constraints(found, dataset)
+
+
+def table_info(session: Session, statement: Statement) -> pa.Table | None:
+    """``PRAGMA table_info('t')`` or ``CALL pragma_table_info('t')`` of a dataset."""
+    tokens = statement.tokens
+    call = [token.value.lower() for token in tokens[1:]]
+    if len(call) != 4 or call[0].removeprefix("pragma_") != "table_info" or call[1] + call[3] != "()":
+        return None
+    dataset = session.catalog.open(Reference(tokens[3].value, tokens[3].value))
+    return None if dataset is None else _with_constraints(session.select(statement).arrow(), dataset)
+
+
+def _with_constraints(found: pa.Table, dataset: SqlDataset) -> pa.Table:
+    """A description of the columns, with those that are NOT NULL or in a key, which DuckDB does not learn."""
     fields = list(dataset.storage_schema)
     if len(fields) != found.num_rows:
         return found
-    nullable = pa.array(["YES" if field.nullable else "NO" for field in fields], pa.string())
-    found = found.set_column(place, found.schema.field(place), nullable)
-    place = found.schema.get_field_index("key")
-    if place < 0:
-        return found
     keys = constraints_of(dataset.snapshot.schema).keys
     kinds = {name: "PRI" if key.is_primary else "UNI" for key in reversed(keys) for name in key.columns}
-    marks = pa.array([kinds.get(field.name) for field in fields], pa.string())
-    return found.set_column(place, found.schema.field(place), marks)
+    columns = {
+        "null": pa.array(["YES" if field.nullable else "NO" for field in fields], pa.string()),
+        "key": pa.array([kinds.get(field.name) for field in fields], pa.string()),
+        "notnull": pa.array([not field.nullable for field in fields]),
+        "pk": pa.array([kinds.get(field.name) == "PRI" for field in fields]),
+    }
+    for place, field in enumerate(found.schema):
+        if field.name in columns:
+            found = found.set_column(place, field, columns[field.name])
+    return found
 
 
 def show_tables(session: Session, tokens: Sequence[Token]) -> pa.Table:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
@@ -97,7 +97,9 @@ def _declared(rows: pa.RecordBatchReader, schema: pa.Schema | None) -> pa.Record
 
     A query result without nulls does not mean that the table cannot contain nulls.
     """
-    stored = schema or pa.schema([field.with_nullable(True) for field in rows.schema])
+    given = schema or rows.schema
+    named = zip(given, _numbered(given.names), strict=True)
+    stored = pa.schema([field.with_name(name).with_nullable(True) for field, name in named])
 
     def declared() -> Iterator[pa.RecordBatch]:
         for batch in rows:
@@ -105,6 +107,20 @@ def _declared(rows: pa.RecordBatchReader, schema: pa.Schema | None) -> pa.Record
             yield pa.RecordBatch.from_arrays(arrays, schema=stored)
 
     return pa.RecordBatchReader.from_batches(stored, declared())
+
+
+def _numbered(names: Sequence[str]) -> list[str]:
+    """Names that occur only once, as DuckDB chooses them: ``a``, ``a_1``, ``A_2``."""
+    taken: dict[str, int] = {}
+    numbered = []
+    for name in names:
+        chosen = name
+        while chosen.lower() in taken:
+            chosen = f"{name}_{taken[name.lower()]}"
+            taken[name.lower()] += 1
+        taken[chosen.lower()] = 1
+        numbered.append(chosen)
+    return numbered
 
 
 @contextmanager

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import conformance_page
+import duckdb
 import lance
 import pyarrow as pa
 import pytest
@@ -33,6 +35,37 @@ def same(found, expected):
         len(row) == len(wanted) and all(w in ("*", value) for value, w in zip(row, wanted, strict=True))
         for row, wanted in pairs
     )
+
+
+def result_of(session, statement):
+    """The rows and names of a result, in any order unless the statement has one; "error" if it fails."""
+    try:
+        result = session.execute(statement)
+        rows = result.fetchall()
+    except (LanceError, duckdb.Error):
+        return "error"
+    if statement.startswith("CREATE"):  # DuckDB counts the rows of some, and not of others
+        return "created"
+    names = (
+        result.columns if isinstance(session, lance_sql.Connection) else [c[0] for c in result.description]
+    )
+    return repr((rows if "ORDER BY" in statement else sorted(rows, key=repr), names if rows else ()))
+
+
+@pytest.mark.parametrize("script", conformance_page.DUCKDB, ids=lambda path: path.stem)
+def test_statements_of_duckdb_mean_the_same_on_datasets(script, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with lance_sql.connect(tmp_path) as ours, duckdb.connect() as theirs:
+        for statement, refusal, difference in conformance_page.compared(script):
+            if refusal:
+                assert refusal in outcome(ours, statement), statement
+                continue
+            found, expected = result_of(ours, statement), result_of(theirs, statement)
+            if difference:
+                assert "error" not in (found, expected), statement
+                assert found != expected, f"{statement} is the same now"
+            else:
+                assert found == expected, statement
 
 
 def seen_by_pylance(folder):

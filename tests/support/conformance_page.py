@@ -1,4 +1,4 @@
-"""docs/sql-engines.md: what each engine can do, made from the files of queries/conformance.
+"""What each engine can do, and what differs from DuckDB's own tables, made from queries/conformance.
 
 The tests run every case on every engine; a case marked as unsupported must fail on that engine.
 """
@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from column_types import recorded
 
 ROOT: Final = Path(__file__).parents[2]
 CASES: Final = ROOT / "queries" / "conformance"
+DUCKDB: Final = sorted((CASES / "duckdb").glob("*.sql"))
 PAGE: Final = ROOT / "docs" / "sql-engines.md"
+MIGRATING: Final = ROOT / "docs" / "migrating.md"
 ENGINES: Final = {"duckdb": "DuckDB", "datafusion": "DataFusion", "spark": "Spark"}
 
 _GAP = re.compile(r"^-- not (\w+): (\S.*)$", re.MULTILINE)
+_MARK = re.compile(r"-- (refused|differs): (.+)")
 
 _SELECTS = """A script makes this part from the conformance files in `queries/conformance`. The tests run
 each of their statements on each engine and compare the rows: what is not listed is the same on all three.
@@ -25,15 +28,43 @@ _TYPES = """The name of each Arrow type on each engine. The tests read the same 
 _SCRIPTS = """The tests run scripts of these statements on DuckDB and on DataFusion.
 [SQL](sql.md#statements-that-change-datasets) describes them; for Spark, see [Spark](spark.md)."""
 
-BEGIN: Final = "<!-- engines: begin -->"
-END: Final = "<!-- engines: end -->"
-
 
 def page(text: str) -> str:
-    """The page with the generated part as it is now."""
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n\n{_made()}\n{END}{after}"
+    """The page about the engines with the generated part as it is now."""
+    return _with_part(text, "engines", _made())
+
+
+def migrating(text: str) -> str:
+    """The page about other tools with the generated part as it is now."""
+    return _with_part(text, "duckdb statements", _other_than_duckdb())
+
+
+def _with_part(text: str, name: str, made: str) -> str:
+    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+    before, _, rest = text.partition(begin)
+    _, _, after = rest.partition(end)
+    return f"{before}{begin}\n\n{made}\n{end}{after}"
+
+
+def _other_than_duckdb() -> str:
+    """The statements of DuckDB that are refused on datasets, or differ."""
+    statements = [one for path in DUCKDB for one in compared(path)]
+    rows = []
+    for one in statements:
+        why = one.difference or one.refusal
+        if why:
+            rows.append((one.statement, f"refused: {why}" if one.refusal else why))
+    lines = [
+        f"Of {len(statements)} statements, these {len(rows)} differ:\n",
+        "| statement | on datasets |",
+        "|---|---|",
+        *(f"| {_cell(f'`{statement}`')} | {_cell(why)} |" for statement, why in rows),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
 
 
 def _made() -> str:
@@ -67,6 +98,30 @@ def _cases(blocks: list[str]) -> list[tuple[str, dict[str, str]]]:
     return cases
 
 
+class Compared(NamedTuple):
+    """A statement of DuckDB that is run on datasets, and on DuckDB's own tables."""
+
+    statement: str
+    #: What the error on datasets says, if it is refused.
+    refusal: str
+    #: How the result differs, if it does.
+    difference: str
+
+
+def compared(path: Path) -> list[Compared]:
+    """The statements of a file, each ending with a line; a comment before it says what becomes of it."""
+    found, lines, marks = [], [], {"refused": "", "differs": ""}
+    for line in path.read_text().splitlines():
+        if mark := _MARK.fullmatch(line):
+            marks[mark[1]] = mark[2]
+        elif not line.startswith("--"):
+            lines.append(line)
+            if line.endswith(";"):
+                found.append(Compared("\n".join(lines).removesuffix(";"), marks["refused"], marks["differs"]))
+                lines, marks = [], {"refused": "", "differs": ""}
+    return found
+
+
 def _gaps(cases: list[tuple[str, dict[str, str]]]) -> str:
     """The statements that differ, by engine and reason."""
     found: dict[tuple[str, str], list[str]] = {}
@@ -78,7 +133,7 @@ def _gaps(cases: list[tuple[str, dict[str, str]]]) -> str:
         return f"All {len(cases)} statements return the same rows.\n"
     rows = [f"Of {len(cases)} statements, these differ:\n", "| | why | statements |", "|---|---|---|"]
     for (title, why), names in found.items():
-        cells = [cell.replace("|", "\\|") for cell in (title, why, "; ".join(names))]
+        cells = map(_cell, (title, why, "; ".join(names)))
         rows.append(f"| {' | '.join(cells)} |")
     return "\n".join(rows) + "\n"
 
@@ -103,3 +158,4 @@ def _scripts() -> str:
 
 if __name__ == "__main__":
     PAGE.write_text(page(PAGE.read_text()))
+    MIGRATING.write_text(migrating(MIGRATING.read_text()))
