@@ -217,7 +217,7 @@ def no_attribute(
     if instead is None and not name.startswith("_"):
         from lance_engine.base import nearest_name
 
-        near = nearest_name(name, [found for found in known if not found.startswith("_")], 0.75)
+        near = nearest_name(name, [candidate for candidate in known if not candidate.startswith("_")], 0.75)
         hint = f". Did you mean {near!r}?" if near else ""
     else:
         hint = f". Use {instead}" if instead else ""

@@ -120,7 +120,7 @@ def superset(predicate: pl.Expr, kinds: Kinds, depth: int = 0) -> pc.Expression 
     inputs = predicate.meta.pop()[::-1]
     match json.loads(tree):
         case {"BinaryExpr": {"op": "And" | "LogicalAnd"}}:
-            known = [found for side in inputs if (found := superset(side, kinds, depth + 1)) is not None]
+            known = [part for side in inputs if (part := superset(side, kinds, depth + 1)) is not None]
             return reduce(operator.and_, known) if known else None
         case {"BinaryExpr": {"op": "Or" | "LogicalOr"}}:
             either = [superset(side, kinds, depth + 1) for side in inputs]
@@ -153,9 +153,9 @@ def _leaf(inputs: list[pl.Expr], kinds: Kinds, make: Callable[..., pc.Expression
     for literal in literals:
         if not literal.meta.is_literal():
             return None
-        found = pl.select(literal).to_series()
-        value = found.to_arrow()[0]
-        if found.dtype not in (kinds[name], pl.List(kinds[name])) or not value.is_valid or value != value:
+        series = pl.select(literal).to_series()
+        value = series.to_arrow()[0]
+        if series.dtype not in (kinds[name], pl.List(kinds[name])) or not value.is_valid or value != value:
             return None
         values.append(value)
     return make(pc.field(name), *values)

@@ -83,12 +83,12 @@ def initial(name: str) -> str:
 
 def initial_pushdowns() -> Pushdowns:
     """The rules of a new session."""
-    found = Pushdowns()
+    pushdowns = Pushdowns()
     for name in SETTINGS:
         value = initial(name)
         if value:
-            found = found.with_setting(name, value)
-    return found
+            pushdowns = pushdowns.with_setting(name, value)
+    return pushdowns
 
 
 def _names(value: str) -> frozenset[str]:

@@ -41,8 +41,8 @@ _MICROSECOND: Final = datetime.timedelta(microseconds=1)
 def scalar(value: object, arrow_type: pa.DataType | None = None) -> pa.Scalar:
     """`pa.scalar(value, arrow_type)`, errors included."""
     kind = _type_of(value) if arrow_type is None else arrow_type
-    found = None if kind is None else _made([value], kind)
-    return pa.scalar(value, arrow_type) if found is None else found[0]
+    made = None if kind is None else _made([value], kind)
+    return pa.scalar(value, arrow_type) if made is None else made[0]
 
 
 def array(values: Sequence[Any], arrow_type: pa.DataType) -> pa.Array:
@@ -51,8 +51,8 @@ def array(values: Sequence[Any], arrow_type: pa.DataType) -> pa.Array:
         plain = [value.as_py() if isinstance(value, pa.Scalar) else value for value in values]
     except (OverflowError, ValueError):  # Python has no years beyond 9999, and no nanoseconds
         return pa.array(values, arrow_type)
-    found = _made(plain, arrow_type)
-    return pa.array(values, arrow_type) if found is None else found
+    made = _made(plain, arrow_type)
+    return pa.array(values, arrow_type) if made is None else made
 
 
 def list_scalar(items: Sequence[pa.Scalar], kind: pa.DataType) -> pa.Scalar:

@@ -61,5 +61,5 @@ def _shown(field: Field, arrow: pa.Field) -> pa.Field:
 
 def _blob_type(storage: pa.DataType) -> pa.DataType:
     named = pa.field("blob", storage, metadata={EXTENSION_NAME: BLOB_V2_EXTENSION})
-    found = with_extensions(pa.schema([named])).field(0).type
-    return found if isinstance(found, pa.BaseExtensionType) else BlobType(storage)
+    extended = with_extensions(pa.schema([named])).field(0).type
+    return extended if isinstance(extended, pa.BaseExtensionType) else BlobType(storage)

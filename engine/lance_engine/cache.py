@@ -101,8 +101,8 @@ class MetadataCache:
             self._forget()
             self._limit = limit
             evicted = self._shrink()
-        for found in evicted:
-            found.evict()
+        for owner in evicted:
+            owner.evict()
 
     def statistics(self) -> CacheStatistics:
         with self._lock:

@@ -32,11 +32,11 @@ def load(module: str) -> ModuleType:
     A library whose import is interrupted stays half imported as long as the process lives. Ctrl-C therefore
     waits until the import has ended.
     """
-    found = _loaded.get(module)
-    if found is None:
+    loaded = _loaded.get(module)
+    if loaded is None:
         with _interrupted_later(), _collected_later():
-            found = _loaded[module] = importlib.import_module(module)
-    return found
+            loaded = _loaded[module] = importlib.import_module(module)
+    return loaded
 
 
 @contextmanager

@@ -512,7 +512,9 @@ def is_stored_as(kind: pa.DataType, name: str, details: str | None) -> bool:
     metadata = {EXTENSION_NAME: name} | ({EXTENSION_METADATA: details} if details is not None else {})
     schema = pa.schema([pa.field("value", kind, metadata=arrow_metadata(metadata))])
     try:
-        found = pa.ipc.read_schema(schema.serialize()).field(0).type
+        read_back = pa.ipc.read_schema(schema.serialize()).field(0).type
     except Exception:  # types of other packages check it in Python
         return False
-    return not isinstance(found, pa.BaseExtensionType) or bool(_storage_type(found) == _storage_type(kind))
+    return not isinstance(read_back, pa.BaseExtensionType) or bool(
+        _storage_type(read_back) == _storage_type(kind)
+    )

@@ -145,12 +145,12 @@ class ScanMetrics(Public):
     def as_dict(self) -> dict[str, Any]:
         """All numbers under the names of the fields; indices as dictionaries."""
         counts = {name: getattr(self, name) for name in self.__slots__ if not name.startswith("_")}
-        found: dict[str, Any] = {"pushed": self.pushed, **counts}
-        found["indices"] = [
+        metrics: dict[str, Any] = {"pushed": self.pushed, **counts}
+        metrics["indices"] = [
             {name: getattr(use, name) for name in IndexMetrics.__slots__} for use in self.indices
         ]
-        found["seconds"] = dict(self.seconds)
-        return found
+        metrics["seconds"] = dict(self.seconds)
+        return metrics
 
 
 _current = threading.local()

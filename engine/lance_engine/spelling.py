@@ -12,5 +12,5 @@ def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
     """
     import difflib  # takes two milliseconds, and is only needed for errors
 
-    found = difflib.get_close_matches(name, list(known), n=1, cutoff=cutoff)
-    return found[0] if found else None
+    matches = difflib.get_close_matches(name, list(known), n=1, cutoff=cutoff)
+    return matches[0] if matches else None

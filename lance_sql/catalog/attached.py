@@ -63,8 +63,8 @@ class Attached:
 
     def get(self, name: str) -> Namespace | None:
         """The namespace of a name, None if none exists."""
-        found = named(name, list(self._namespaces))
-        return None if found is None else self._namespaces[found]
+        known = named(name, list(self._namespaces))
+        return None if known is None else self._namespaces[known]
 
     def attach(self, name: str, namespace: Namespace, *, replace: bool = False) -> None:
         """Add a namespace under a name; SqlError if the name is taken."""
@@ -92,10 +92,10 @@ class Attached:
 
     def use(self, parts: Sequence[str]) -> bool:
         """Set the default namespace or schema; False if `parts` does not name one."""
-        found = self._schema(parts) or self._schema_of_current(parts)
-        if found is None:
+        place = self._schema(parts) or self._schema_of_current(parts)
+        if place is None:
             return False
-        name, schema = found
+        name, schema = place
         known = named(schema, self._namespaces[name].schemas())
         if known is None:
             raise SqlError(f"{name} has no schema {schema!r}", remedy=f"Write CREATE SCHEMA {name}.{schema}")
@@ -136,8 +136,8 @@ class Attached:
         """
         if len(parts) == 1 and self.current is not None and self.current[0] != SESSION:
             return self.current[0], self._namespaces[self.current[0]], parts[0]
-        found = self._schema(parts) if len(parts) == 2 else None
-        return None if found is None else (found[0], self._namespaces[found[0]], found[1])
+        place = self._schema(parts) if len(parts) == 2 else None
+        return None if place is None else (place[0], self._namespaces[place[0]], place[1])
 
     def split(self, name: str, *, dots: bool = True) -> tuple[Namespace, str, str] | None:
         """The namespace, schema and table for ``ns.t``, ``ns.s.t``, ``s.t`` or ``t``; None for other names.
@@ -163,10 +163,10 @@ class Attached:
 
     def find(self, name: str) -> Place | None:
         """The location of the dataset with this name; None if no namespace has it."""
-        found = self.split(name)
-        if found is None:
+        parts = self.split(name)
+        if parts is None:
             return None
-        namespace, schema, table = found
+        namespace, schema, table = parts
         place = namespace.find(schema, table)
         if place is None and "." in name and schema != MAIN:  # a name with a dot in it
             place = namespace.find(MAIN, f"{schema}.{table}")

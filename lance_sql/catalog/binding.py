@@ -105,12 +105,12 @@ class Binding:
 
     def bind(self, statement: Statement) -> Bound:
         """Register the datasets that `statement` names."""
-        found = self.catalog.resolve(statement)
-        self._refuse_same_names(statement, found)
+        datasets = self.catalog.resolve(statement)
+        self._refuse_same_names(statement, datasets)
         for reference in statement.references:
             name = reference.name
-            if name in found:
-                self._register(reference, found[name], statement.system_columns)
+            if name in datasets:
+                self._register(reference, datasets[name], statement.system_columns)
                 if not self._sees_views or (statement.does & Does.OBJECTS and is_definition(statement)):
                     self._in_view(reference, statement.system_columns)
             else:
@@ -118,20 +118,20 @@ class Binding:
         if (
             self.in_views
             and self.may_have_views
-            and any(ref.name not in found for ref in statement.references)
+            and any(ref.name not in datasets for ref in statement.references)
         ):
             # A name may refer to a view, which reads the newest versions as well.
-            self._renew_views(found)
+            self._renew_views(datasets)
         listed = self._list(statement)
-        return Bound(statement.text({*found, *listed}, self._numbers_parameters), found)
+        return Bound(statement.text({*datasets, *listed}, self._numbers_parameters), datasets)
 
-    def _refuse_same_names(self, statement: Statement, found: Mapping[str, DatasetVersion]) -> None:
+    def _refuse_same_names(self, statement: Statement, datasets: Mapping[str, DatasetVersion]) -> None:
         """SqlError if a statement needs two datasets whose names differ only in case."""
         by_name: dict[str, Reference] = {}
         for reference in statement.references:
-            if reference.name in found and reference.certain:
+            if reference.name in datasets and reference.certain:
                 other = by_name.setdefault(reference.name.lower(), reference)
-                if found[other.name] is not found[reference.name]:
+                if datasets[other.name] is not datasets[reference.name]:
                     raise SqlError(
                         f"{other.name} and {reference.name} are two datasets, which SQL does not distinguish",
                         remedy="Name one of them by its path, or rename it",
@@ -177,10 +177,10 @@ class Binding:
         self._known[name] = _Known(reference, dataset, system_columns)
         self._unsettled.discard(name)
 
-    def _renew_views(self, found: Collection[str]) -> None:
+    def _renew_views(self, datasets: Collection[str]) -> None:
         """Register the newest versions of the datasets that views read and the statement does not name."""
         for name, (reference, system_columns) in list(self.in_views.items()):
-            if name not in found:
+            if name not in datasets:
                 try:
                     dataset = self.catalog.open(reference)
                 except (DatasetNotFoundError, VersionNotFoundError, ExternalAccessError):
@@ -235,8 +235,8 @@ class Binding:
         self._forget(known for known in self._known if known.lower() == name.lower())
 
     def _forget(self, names: Iterable[str]) -> None:
-        found = list(names)
-        for name in found:
+        forgotten = list(names)
+        for name in forgotten:
             del self._known[name]
-        if found:
+        if forgotten:
             self._before_change()

@@ -62,11 +62,11 @@ class _Names:
     def get(self, name: str) -> Any:
         if not self._values:
             return None
-        found = self._values.get(name)
-        if found is None:
+        value = self._values.get(name)
+        if value is None:
             matches = self._folded.get(name.lower(), ())
-            found = matches[0] if len(matches) == 1 else None
-        return found
+            value = matches[0] if len(matches) == 1 else None
+        return value
 
     @cached_property
     def _folded(self) -> dict[str, list[Any]]:
@@ -86,8 +86,8 @@ class _Tables(_Names):
     def place(self, name: str) -> Place | None:
         """The location of the table with a name; None if it does not exist."""
         directory, schema, _ = self.listed
-        found = self.get(name)
-        return None if found is None else directory.place(schema, found)
+        table = self.get(name)
+        return None if table is None else directory.place(schema, table)
 
 
 class Catalog:
@@ -166,10 +166,10 @@ class Catalog:
 
     def require_removable(self, dataset: SqlDataset, name: str) -> None:
         """ExternalAccessError if the dataset must not be removed as the table `name`."""
-        found = self.attached.split(name) if name not in self._registered else None
-        if found is not None:
-            self._refuse_service(found[0])
-            found[0].require_removable(dataset.uri)
+        place = self.attached.split(name) if name not in self._registered else None
+        if place is not None:
+            self._refuse_service(place[0])
+            place[0].require_removable(dataset.uri)
 
     def _refuse_service(self, namespace: Namespace) -> None:
         """A transaction cannot hide from others what a service lists."""
@@ -202,9 +202,9 @@ class Catalog:
 
     def dropped(self, dataset: SqlDataset, name: str = "") -> None:
         """The dataset that was the table `name` was dropped or renamed."""
-        found = self.attached.split(name) if name and name not in self._registered else None
-        if found is not None:
-            namespace, schema, table = found
+        place = self.attached.split(name) if name and name not in self._registered else None
+        if place is not None:
+            namespace, schema, table = place
             namespace.dropped(schema, table)
         for name, known in list(self._registered.items()):
             if (known.uri if isinstance(known, SqlDataset) else known) == dataset.uri:
@@ -304,10 +304,10 @@ class Catalog:
 
     def _options_of(self, location: str) -> Mapping[str, Any] | None:
         own = self._options.get(location)
-        found = matching(self.secrets.values(), location) if self.secrets else {}
-        if not own and not found:
+        secret = matching(self.secrets.values(), location) if self.secrets else {}
+        if not own and not secret:
             return self.storage_options
-        return {**(self.storage_options or {}), **found, **(own or {})}
+        return {**(self.storage_options or {}), **secret, **(own or {})}
 
     def _location(self, place: Place) -> str:
         if place.options is not self.storage_options:
@@ -320,8 +320,8 @@ class Catalog:
         Raises `DatasetNotFoundError` for a path used as a table that does not contain a dataset.
         """
         known = self._names()
-        found = ((reference.name, self._find(reference, known)) for reference in statement.references)
-        return {name: dataset for name, dataset in found if dataset is not None}
+        datasets = ((reference.name, self._find(reference, known)) for reference in statement.references)
+        return {name: dataset for name, dataset in datasets if dataset is not None}
 
     def open(self, reference: Reference) -> SqlDataset | None:
         """The dataset that `reference` names; None if it is not a dataset. Errors as in `resolve`."""
@@ -370,11 +370,11 @@ class Catalog:
     def _find(self, reference: Reference, names: tuple[_Names, _Tables | None]) -> SqlDataset | None:
         if _is_other_word(reference, *names):
             return None
-        found = self._found(reference, names)
+        dataset = self._found(reference, names)
         # Other words in the statement may be the same as dataset names.
-        if found is not None and reference.certain and self.transaction is not None:
-            self.transaction.met(found)
-        return found
+        if dataset is not None and reference.certain and self.transaction is not None:
+            self.transaction.met(dataset)
+        return dataset
 
     def _found(
         self, reference: Reference, names: tuple[_Names, _Tables | None], *, changes: bool = False

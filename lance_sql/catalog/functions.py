@@ -43,7 +43,7 @@ def compute(name: str, values: Sequence[pa.Array | pa.Scalar]) -> pa.Array:
     context, table = _context(), f"values_{next(_tables)}"
     context.register_record_batches(table, [[pa.RecordBatch.from_pydict(columns)]])
     try:
-        found = context.sql(f"SELECT {name}({arguments}) AS value, {_ROW} FROM {table}").to_arrow_table()
+        results = context.sql(f"SELECT {name}({arguments}) AS value, {_ROW} FROM {table}").to_arrow_table()
     except (KeyboardInterrupt, SystemExit):
         raise
     except (
@@ -55,7 +55,7 @@ def compute(name: str, values: Sequence[pa.Array | pa.Scalar]) -> pa.Array:
         raise InvalidFilterError(f"{name}({arguments}) cannot be computed: {text[:300]}") from error
     finally:
         context.deregister_table(table)
-    result = by_number(found["value"], found[_ROW], rows)
+    result = by_number(results["value"], results[_ROW], rows)
     if result is None:
         raise InvalidFilterError(f"{name}({arguments}) does not have one value for each row")
     return result.cast(pa.string()) if at.is_string_view(result.type) else result
@@ -87,9 +87,9 @@ def _context() -> Any:
 @cache
 def _functions() -> frozenset[str]:
     """The functions whose value only depends on their arguments."""
-    found = _context().sql(
+    routines = _context().sql(
         "SELECT DISTINCT routine_name FROM information_schema.routines "
         "WHERE function_type = 'SCALAR' AND is_deterministic AND routine_name <> 'version'"
     )
     # The planner replaces make_map, so that it is not in the list.
-    return frozenset([*found.to_arrow_table()["routine_name"].to_pylist(), "make_map"])
+    return frozenset([*routines.to_arrow_table()["routine_name"].to_pylist(), "make_map"])

@@ -130,9 +130,9 @@ class DirectoryNamespace:
         return names if self._viewer is None else self._viewer.tables_in(folder, self._options, names)
 
     def find(self, schema: str, table: str) -> Place | None:
-        found = named(schema, self.schemas()) if schema.lower() != MAIN else MAIN
-        name = None if found is None else named(table, self.tables(found))
-        return None if found is None or name is None else self.place(found, name)
+        known = named(schema, self.schemas()) if schema.lower() != MAIN else MAIN
+        name = None if known is None else named(table, self.tables(known))
+        return None if known is None or name is None else self.place(known, name)
 
     def place(self, schema: str, table: str) -> Place:
         return Place(join(self._folder(schema), f"{table}{SUFFIX}"), self._options)

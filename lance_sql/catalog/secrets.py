@@ -104,10 +104,10 @@ def secret(name: str, kind: str, given: Mapping[str, str]) -> Secret:
 def matching(secrets: Iterable[Secret], location: str) -> Mapping[str, Any]:
     """The options of the secret with the longest scope that is a prefix of `location`."""
     lowered = location.lower()
-    found = [
+    candidates = [
         (len(scope), one.options)
         for one in secrets
         for scope in one.scopes
         if lowered.startswith(scope.lower())
     ]
-    return max(found, key=lambda pair: pair[0])[1] if found else {}
+    return max(candidates, key=lambda pair: pair[0])[1] if candidates else {}

@@ -53,12 +53,12 @@ class ServiceNamespace:
         request = names.DescribeTableRequest(id=[*self._id(schema), table], vend_credentials=True)
         with self._called():
             try:
-                found = self._client.describe_table(request)
+                description = self._client.describe_table(request)
             except Exception as error:
                 if _is_missing(error):
                     return None
                 raise
-        return self._place(found, f"{schema}.{table}")
+        return self._place(description, f"{schema}.{table}")
 
     def place(self, schema: str, table: str) -> Place:
         import lance_namespace as names
@@ -93,17 +93,19 @@ class ServiceNamespace:
     def _id(self, schema: str) -> list[str]:
         return self._root if schema.lower() == MAIN else [*self._root, schema]
 
-    def _place(self, found: Any, table: str) -> Place:
-        if found is None or not found.location:
+    def _place(self, description: Any, table: str) -> Place:
+        if description is None or not description.location:
             raise LanceError(f"The namespace returned no location for {table}", path=self.source)
-        if getattr(found, "managed_versioning", None):
+        if getattr(description, "managed_versioning", None):
             raise UnsupportedFeatureError(
                 "The versions of this table are managed by the namespace",
                 path=f"{self.source} {table}",
                 remedy="Use a table that keeps its versions next to its files",
             )
-        options = options_for_place(self.source, found.location, self._options, found.storage_options)
-        return Place(found.location, options)
+        options = options_for_place(
+            self.source, description.location, self._options, description.storage_options
+        )
+        return Place(description.location, options)
 
     def _pages(self, page: Callable[[str | None], Any], field: str) -> Iterator[str]:
         token = None

@@ -63,8 +63,8 @@ def convert_command(
     if writing != "lance" and mode == "append":
         raise click.UsageError("Only Lance datasets can be appended to.")
     with bar(progress) as told:
-        found = _open(source, source_format, storage_options)
-        counted = _Counted(found, Reporter(told))
+        rows = _open(source, source_format, storage_options)
+        counted = _Counted(rows, Reporter(told))
         if writing == "lance":
             options = {"data_storage_version": format_version} if format_version else {}
             version = _write_lance(counted.reader, target, mode, storage_options, options)
@@ -100,12 +100,12 @@ class _Counted:
 
 
 def _format_of(path: str) -> str:
-    found = format_of(path)
-    if found is None:
+    format = format_of(path)
+    if format is None:
         raise LanceError(
             "Cannot infer the format from the file name", path=path, remedy="Pass --from or --to"
         )
-    return found
+    return format
 
 
 def _open(source: str, format: str | None, storage_options: Mapping[str, str]) -> Rows:

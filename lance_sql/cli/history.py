@@ -159,13 +159,13 @@ def _changes(before: dict[str, str], after: dict[str, str]) -> dict[str, Any]:
     }
 
 
-def _described(found: dict[str, Any]) -> list[str]:
-    rows = found["rows"]
+def _described(diff: dict[str, Any]) -> list[str]:
+    rows = diff["rows"]
     lines = [
-        f"version {found['from']} to {found['to']}",
+        f"version {diff['from']} to {diff['to']}",
         f"rows       {rows['from']:,} to {rows['to']:,}: +{rows['added']:,} -{rows['removed']:,}",
     ]
-    fragments = found["fragments"]
+    fragments = diff["fragments"]
     counts = [
         f"{sign}{len(fragments[kind])}"
         for sign, kind in (("+", "added"), ("~", "changed"), ("-", "removed"))
@@ -173,7 +173,7 @@ def _described(found: dict[str, Any]) -> list[str]:
     ]
     lines.append(f"fragments  {' '.join(counts) or 'the same'}")
     for part in ("columns", "indices", "config"):
-        changes = found[part]
+        changes = diff[part]
         details = [f"+ {key} {value}" for key, value in changes["added"].items()]
         details += [f"~ {key} {value['from']} -> {value['to']}" for key, value in changes["changed"].items()]
         details += [f"- {key} {value}" for key, value in changes["removed"].items()]

@@ -146,16 +146,16 @@ def _fragment(report: dict[str, Any], fragment: dict[str, Any], limit: int | Non
         for page in report["pages"]:
             if page["fragment_id"] == number and file["path"].endswith(page["path"].rpartition("/")[2]):
                 pages.setdefault(page["column"], []).append(page)
-        for column, found in pages.items():
+        for column, of_column in pages.items():
             lines.append(f"      {column}")
-            for page in found[:limit]:
+            for page in of_column[:limit]:
                 last = page["first_row"] + page["rows"] - 1
                 lines.append(
                     f"        page {page['page']}: rows {page['first_row']:,} to {last:,}, "
                     f"{in_bytes(page['bytes'])}, {page['encoding']}"
                 )
-            if limit is not None and len(found) > limit:
-                lines.append(f"        ... {len(found) - limit:,} more pages")
+            if limit is not None and len(of_column) > limit:
+                lines.append(f"        ... {len(of_column) - limit:,} more pages")
     return lines
 
 

@@ -142,10 +142,10 @@ def _format(format: str | None, as_json: bool, output: str | None) -> str:
     if output is None:
         return "table"
     ending = Path(output).suffix.lower()
-    found = [name for name, endings in FORMATS.items() if ending in endings]
-    if not found:
+    formats = [name for name, endings in FORMATS.items() if ending in endings]
+    if not formats:
         raise click.UsageError(f"Cannot infer the format from the extension of {output}: pass --format.")
-    return found[0]
+    return formats[0]
 
 
 def _connect(directory: str | None, engine: str, storage_options: dict[str, str]) -> Connection:
@@ -202,15 +202,20 @@ def run_statements(
 
 
 def _show_metrics(result: QueryResult, as_json: bool) -> None:
-    found: dict[str, Any] = result.metrics or {"seconds": None, "bytes_read": 0, "rows_read": 0, "scans": []}
+    metrics: dict[str, Any] = result.metrics or {
+        "seconds": None,
+        "bytes_read": 0,
+        "rows_read": 0,
+        "scans": [],
+    }
     if as_json:
         import json
 
-        click.echo(json.dumps(found, default=str), err=True)
+        click.echo(json.dumps(metrics, default=str), err=True)
         return
-    seconds = "" if found["seconds"] is None else f" in {found['seconds']:.3f} s"
-    click.echo(f"read {found['rows_read']:,} rows, {found['bytes_read']:,} bytes{seconds}", err=True)
-    for scan in found["scans"]:
+    seconds = "" if metrics["seconds"] is None else f" in {metrics['seconds']:.3f} s"
+    click.echo(f"read {metrics['rows_read']:,} rows, {metrics['bytes_read']:,} bytes{seconds}", err=True)
+    for scan in metrics["scans"]:
         filter = "" if scan["filter"] is None else f" where {scan['filter']}"
         click.echo(
             f"  {scan['table']}{filter}: {scan['rows_out']:,} of {scan['rows']:,} rows, "

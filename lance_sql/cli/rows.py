@@ -172,10 +172,10 @@ def search_command(
     from lance_sql.full_text import Match, Phrase
 
     query = Phrase(words) if phrase else Match(words, operator="and" if every else "or")
-    found = open_dataset(path, **which).search(
+    hits = open_dataset(path, **which).search(
         query, column, count, filter=where, columns=_names(columns), use_index=not exact
     )
-    _show(found, format, as_json)
+    _show(hits, format, as_json)
 
 
 def _vector(dataset: DatasetVersion, column: str, text: str) -> Any:

@@ -74,20 +74,20 @@ def _list_datasets(directory: str, names: list[str], as_json: bool) -> None:
     from lance_sql.display.amounts import counted, in_bytes
     from lance_sql.display.tables import aligned
 
-    found: list[dict[str, Any]] = []
+    listed: list[dict[str, Any]] = []
     for name in names:
         try:
             facts = _facts(open_dataset(os.path.join(directory, name)))
         except LanceError as error:
-            found.append({"name": name, "error": str(error)})
+            listed.append({"name": name, "error": str(error)})
         else:
-            found.append({"name": name, **{key: facts[key] for key in ("version", "rows", "bytes")}})
+            listed.append({"name": name, **{key: facts[key] for key in ("version", "rows", "bytes")}})
     if as_json:
-        print_json(found)
+        print_json(listed)
         return
     click.echo(click.style(legible_line(f"{directory}: {counted(len(names), 'dataset')}"), bold=True))
     lines = [["dataset", "version", "rows", "size"]]
-    for facts in found:
+    for facts in listed:
         sizes = [
             str(facts.get("version", "-")),
             f"{facts['rows']:,}" if "rows" in facts else "-",
@@ -95,7 +95,7 @@ def _list_datasets(directory: str, names: list[str], as_json: bool) -> None:
         ]
         lines.append([legible_line(facts["name"]), *sizes])
     click.echo("\n".join(aligned(lines, right=(1, 2, 3))))
-    for facts in found:
+    for facts in listed:
         if "error" in facts:
             click.echo(legible_line(f"{facts['name']}: {facts['error']}"), err=True)
 

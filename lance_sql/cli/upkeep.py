@@ -202,8 +202,8 @@ def health_command(path: str, fail_on: str, as_json: bool, **which: Any) -> None
     attention = any(measures["attention"].to_pylist())
     problems = 0 if fail_on == "never" else dataset.verify().num_rows
     if problems:
-        found = counted(problems, "problem")
-        click.echo(f"{found} found: lance-sql verify {shlex.quote(path)} lists them", err=True)
+        count = counted(problems, "problem")
+        click.echo(f"{count} found: lance-sql verify {shlex.quote(path)} lists them", err=True)
     if problems or (fail_on == "attention" and attention):
         raise click.exceptions.Exit(Exit.FOUND)
 

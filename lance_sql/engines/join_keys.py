@@ -133,15 +133,15 @@ class JoinKeys:
         if not keys or not _excludes(scanner.filter) or scanner.limit is not None or scanner.offset:
             return None
         with self._lock:
-            found = {}
+            places = {}
             for key in sorted(keys):
                 probe_tables = {path.probe for path in paths if path.key == key}
                 most = max(self._most_keys(self._rows[table], self._rows[probe]) for probe in probe_tables)
                 place = self._collected.setdefault(
                     (table, key), _Collected(most, self._rows[table], self._most_passing)
                 )
-                found[columns.index(key)] = place
-        return _Collector(found, splits)
+                places[columns.index(key)] = place
+        return _Collector(places, splits)
 
     def read_ahead(self, table: str) -> None:
         """The next scan of a table has all rows that any of its scans in the statement would return."""
@@ -221,11 +221,11 @@ class _Collected:
             values = values.drop_null()
         if pa.types.is_date32(values.type):
             values = values.view(pa.int32())
-        found = to_numpy(values.cast(pa.int64()))
+        keys = to_numpy(values.cast(pa.int64()))
         with self._lock:
-            self._passed += len(found)
-            self._waiting.append(found)
-            self._count += len(found)
+            self._passed += len(keys)
+            self._waiting.append(keys)
+            self._count += len(keys)
             if self._count > self._next_look:
                 self._merge()
                 self._drop_too_many(passing_share)

@@ -93,8 +93,8 @@ class Runs:
 
     @property
     def current(self) -> StatementRun | None:
-        found: StatementRun | None = getattr(self._place, "run", None)
-        return found or self._elsewhere
+        run: StatementRun | None = getattr(self._place, "run", None)
+        return run or self._elsewhere
 
     @contextmanager
     def elsewhere(self, run: StatementRun) -> Iterator[None]:

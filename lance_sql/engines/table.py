@@ -185,9 +185,9 @@ class EngineTable:
 
     def _wanted(self, run: StatementRun) -> list[FilterPlan]:
         """The conditions for rows that a run needs."""
-        found = [] if run.join_keys is None else run.join_keys.plans(self.name, self.dataset)
+        plans = [] if run.join_keys is None else run.join_keys.plans(self.name, self.dataset)
         only = run.only.get(self.name, ())
-        return found + [self.filters.of_condition(condition) for condition in only]
+        return plans + [self.filters.of_condition(condition) for condition in only]
 
 
 def _fits_64_bits(kind: pa.DataType) -> bool:

@@ -38,9 +38,9 @@ class TableScan:
         """The same scan with metrics of its own, for another run."""
         from lance_engine.scan import repeated
 
-        found = copy.copy(self)
-        found.scanner = repeated(self.scanner)
-        return found
+        scan = copy.copy(self)
+        scan.scanner = repeated(self.scanner)
+        return scan
 
     def begin(self, run: StatementRun) -> None:
         """The scan belongs to `run`."""

@@ -228,8 +228,8 @@ def _bind_statements(context: SessionContext, catalog: Catalog, binding: Binding
         return sql(text, param_values=params or None).to_arrow_table()
 
     def last(descending: bool) -> bool:
-        found = this()
-        return found is not None and nulls_are_last(found, descending)
+        session = this()
+        return session is not None and nulls_are_last(session, descending)
 
     searches = InstalledSearches(catalog, names, run, last)
     prepared = PreparedStatements(
@@ -244,11 +244,11 @@ def _bind_statements(context: SessionContext, catalog: Catalog, binding: Binding
         if "param_values" in options:
             options["param_values"] = left
         prepared.renew(statement)
-        found = planned(binding.bind(statement).text, *arguments, **options)
+        frame = planned(binding.bind(statement).text, *arguments, **options)
         prepared.ran(statement)
-        if explained is None or found.schema().names != list(DATAFUSION_PLAN):
-            return found
-        rows = found.to_arrow_table()
+        if explained is None or frame.schema().names != list(DATAFUSION_PLAN):
+            return frame
+        rows = frame.to_arrow_table()
         told = explained_rows(zip(*rows.to_pydict().values(), strict=True), explained, DATAFUSION_PLAN)
         return SessionContext.sql(this(), told)
 

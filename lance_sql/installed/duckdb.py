@@ -121,8 +121,8 @@ def _install(
         return names.open().sql(text, params=params).to_arrow_table()
 
     def last(descending: bool) -> bool:
-        found = this()
-        return found is not None and nulls_are_last(found, descending)
+        session = this()
+        return session is not None and nulls_are_last(session, descending)
 
     binding: Binding
     binding = Binding(
@@ -237,11 +237,11 @@ def _call(
         _options["query"] = bound
     try:
         with _known.changes.during(text):
-            found = _run(_method, _binding, _arguments, _options)
+            relation = _run(_method, _binding, _arguments, _options)
         _known.prepared.ran(statement)
-        if explained is None or [column[0] for column in found.description] != list(DUCKDB_PLAN):
-            return found
-        return _method(explained_rows(found.fetchall(), explained, DUCKDB_PLAN))
+        if explained is None or [column[0] for column in relation.description] != list(DUCKDB_PLAN):
+            return relation
+        return _method(explained_rows(relation.fetchall(), explained, DUCKDB_PLAN))
     finally:
         if any(_may_drop(token.upper) for token in statement.tokens):
             _binding.unsettle()

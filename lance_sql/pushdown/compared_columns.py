@@ -52,11 +52,11 @@ def compared_columns(query: BoundQuery, wanted: Collection[str]) -> ComparedColu
     """What a query does with `wanted` columns of its dataset; None if it has to know the values of each."""
     from sqlglot import exp
 
-    found = plain_select(query, *_CLAUSES)
-    place = None if found is None else query.tree.place(found.source.this)
-    if found is None or place is None or not query.named_once(found.occurrence.table):
+    plain = plain_select(query, *_CLAUSES)
+    place = None if plain is None else query.tree.place(plain.source.this)
+    if plain is None or place is None or not query.named_once(plain.occurrence.table):
         return None
-    select, args = found.select, found.select.args
+    select, args = plain.select, plain.select.args
     distinct, group = args.get("distinct"), args.get("group")
     if distinct is not None and distinct.args.get("on"):
         return None
@@ -64,26 +64,26 @@ def compared_columns(query: BoundQuery, wanted: Collection[str]) -> ComparedColu
         return None
     items = select.expressions
     outside = [*items, *(args.get(name) for name in ("group", "having", "order"))]
-    if any(_sees_more(part, query, found) for part in outside if part is not None):
+    if any(_sees_more(part, query, plain) for part in outside if part is not None):
         return None
     groups_by_all = group is not None and group.args.get("all")
     grouped = [] if group is None else group.expressions
-    reader = _Reader(query, found, grouped, is_grouped=bool(group) or bool(distinct))
+    reader = _Reader(query, plain, grouped, is_grouped=bool(group) or bool(distinct))
     columns = {}
     for column in wanted:
         uses = reader.uses(column)
         if uses is not None:
             columns[column] = uses
-    written = found.source.args.get("alias")
-    alias = "" if isinstance(written, exp.TableAlias) else found.source.name
+    written = plain.source.args.get("alias")
+    alias = "" if isinstance(written, exp.TableAlias) else plain.source.name
     keys = len(items) if distinct is not None or groups_by_all else len(grouped)
     is_filtered = args.get("where") is not None
     if not columns:
         return None
-    return ComparedColumns(found.occurrence.table, place, alias, columns, keys, is_filtered)
+    return ComparedColumns(plain.occurrence.table, place, alias, columns, keys, is_filtered)
 
 
-def _sees_more(part: exp.Expression, query: BoundQuery, found: PlainSelect) -> bool:
+def _sees_more(part: exp.Expression, query: BoundQuery, plain: PlainSelect) -> bool:
     """Whether a part may use columns without naming them, or rows of more than a group."""
     from sqlglot import exp
 
@@ -93,17 +93,17 @@ def _sees_more(part: exp.Expression, query: BoundQuery, found: PlainSelect) -> b
     if any(not isinstance(star.parent, exp.Count) for star in part.find_all(exp.Star)):
         return True
     names = (node.this for node in part.find_all(exp.Column) if not node.table)
-    return any(query.key(name) in found.scope.sources for name in names)  # all columns as one value
+    return any(query.key(name) in plain.scope.sources for name in names)  # all columns as one value
 
 
 class _Reader:
     def __init__(
-        self, query: BoundQuery, found: PlainSelect, grouped: list[Any], *, is_grouped: bool
+        self, query: BoundQuery, plain: PlainSelect, grouped: list[Any], *, is_grouped: bool
     ) -> None:
         self._query = query
-        self._found = found
-        self._items = found.select.expressions
-        order = found.select.args.get("order")
+        self._found = plain
+        self._items = plain.select.expressions
+        order = plain.select.args.get("order")
         self._ordered = [] if order is None else order.expressions
         self._grouped = grouped
         self._is_grouped = is_grouped

@@ -104,19 +104,21 @@ class DictionaryKeys:
         if not asked.force and dataset.count_rows() < _LEAST_ROWS:
             return None
         bound = asked.bound(self)
-        found = None if bound is None else plan.fact(self.name, lambda: self._found(bound, asked, dataset))
+        statement = (
+            None if bound is None else plan.fact(self.name, lambda: self._found(bound, asked, dataset))
+        )
         # Views and other names may hide which tables are scanned.
-        if found is None or asked.planned().scans.get(table) != 1:
+        if statement is None or asked.planned().scans.get(table) != 1:
             return None
-        other = self.tables.table(dataset, found.added(), plan.statement.system_columns)
-        text = found.text(plan.statement.original, other)
+        other = self.tables.table(dataset, statement.added(), plan.statement.system_columns)
+        text = statement.text(plan.statement.original, other)
         coded = self._planned(asked, text)
         plain = asked.planned()
-        if coded is None or not found.fits(coded, plain):
+        if coded is None or not statement.fits(coded, plain):
             plan.note(self.name, None)
             return None
         self.tables.use(other)
-        return CodedQuery(coded, plain, found, asked.engine.compares_bytes, text, other)
+        return CodedQuery(coded, plain, statement, asked.engine.compares_bytes, text, other)
 
     def described(self, asked: Asked) -> str | None:
         return None  # the scan says so
@@ -125,22 +127,22 @@ class DictionaryKeys:
         from lance_sql.pushdown.compared_columns import compared_columns
 
         schema = dataset.storage_schema
-        found = compared_columns(query, [field.name for field in schema if _is_string(field.type)])
-        if found is None:
+        compared = compared_columns(query, [field.name for field in schema if _is_string(field.type)])
+        if compared is None:
             return None
-        if found.is_filtered and not asked.force and dataset.count_rows() < _LEAST_FILTERED_ROWS:
+        if compared.is_filtered and not asked.force and dataset.count_rows() < _LEAST_FILTERED_ROWS:
             return None
         columns = []
         by_codes = asked.engine.capabilities.groups_by_codes and not asked.force
-        for name, uses in found.columns.items():
+        for name, uses in compared.columns.items():
             codes = DictionaryCodes.of(dataset.snapshot, name)
-            if codes is None or (by_codes and _is_one_dictionary(codes, found, uses)):
+            if codes is None or (by_codes and _is_one_dictionary(codes, compared, uses)):
                 continue
             # Codes of strings that are all known ascend with these.
             if codes.known is not None or not uses.orders:
                 extra = _unused(f"code of {name}", schema.names)
                 columns.append(CodedColumn(name, extra, uses, codes))
-        return CodedStatement(found, tuple(columns)) if columns else None
+        return CodedStatement(compared, tuple(columns)) if columns else None
 
     def _planned(self, asked: Asked, text: str) -> PlannedQuery | None:
         """The query of a text over another table, None if it needs the columns unchanged."""
@@ -164,14 +166,14 @@ class CodedQuery:
         self,
         coded: PlannedQuery,
         plain: PlannedQuery,
-        found: CodedStatement,
+        statement: CodedStatement,
         is_valid: Callable[[], bool],
         text: str,
         table: str,
     ) -> None:
         self._coded = coded
         self._plain = plain
-        self._found = found
+        self._found = statement
         self._is_valid = is_valid
         self.text = text
         self.table = table
@@ -239,9 +241,9 @@ def _as_strings(array: Any, codes: DictionaryCodes, kind: pa.DataType) -> Any:
     return strings if strings.type == kind else strings.cast(kind)
 
 
-def _is_one_dictionary(codes: DictionaryCodes, found: ComparedColumns, uses: Uses) -> bool:
+def _is_one_dictionary(codes: DictionaryCodes, compared: ComparedColumns, uses: Uses) -> bool:
     """Whether a query only compares the few strings of a column with one another."""
-    return codes.known is not None and (found.keys < 2 or (uses.counted and not uses.shown))
+    return codes.known is not None and (compared.keys < 2 or (uses.counted and not uses.shown))
 
 
 def _is_string(kind: pa.DataType) -> bool:

@@ -161,7 +161,7 @@ def _conditions(query: BoundQuery, part: _Found, asked: Asked) -> Iterator[ScanC
     if not query.named_once(table) or (not asked.force and is_small(datasets[table])):
         return
     for node in conjuncts(tree):
-        is_offered = len(columns_of(node)) < 2 and not any(isinstance(found, Match) for found in walk(node))
+        is_offered = len(columns_of(node)) < 2 and not any(isinstance(child, Match) for child in walk(node))
         if is_offered or not _only_matches_json(node, json):
             continue
         condition = Condition(datasets[table], node)
@@ -209,14 +209,14 @@ def require(conditions: Sequence[ScanCondition], run: StatementRun, engine: Engi
 
     The statement means what settings and macros give it when it runs, not when it was planned.
     """
-    chosen = [found for found in conditions if found.decision.pushed]
+    chosen = [condition for condition in conditions if condition.decision.pushed]
     if chosen and engine.compares_bytes() and engine.likes_are_standard():
-        for found in chosen:
-            run.require(found.table, found.condition.plan)
+        for condition in chosen:
+            run.require(condition.table, condition.condition.plan)
 
 
 def with_conditions(scans: Iterable[ScanReport], conditions: Sequence[ScanCondition]) -> Iterator[ScanReport]:
     """The scans of a plan, with the conditions for each of them."""
     for scan in scans:
-        own = tuple(found.decision for found in conditions if found.table == scan.name)
+        own = tuple(condition.decision for condition in conditions if condition.table == scan.name)
         yield replace(scan, narrowed=own)

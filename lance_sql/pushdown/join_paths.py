@@ -139,7 +139,7 @@ def _all_true(condition: Any) -> Iterator[Any]:
     for node in conjuncts(condition):
         if isinstance(node, exp.Or):
             one, other = (list(_all_true(side)) for side in (node.left, node.right))
-            yield from (found for found in one if isinstance(found, exp.EQ) and found in other)
+            yield from (equality for equality in one if isinstance(equality, exp.EQ) and equality in other)
         else:
             yield node
 
@@ -157,10 +157,8 @@ def _must_exist(outer: exp.Select, inner: exp.Select) -> bool:
     # An aggregate without groups also returns a row for empty input.
     if any(inner.args.get(part) for part in ("group", "having", "qualify", "limit", "offset")):
         return False
-    plain = all(
-        isinstance(found.unalias(), (exp.Star, exp.Column, exp.Literal)) for found in inner.expressions
-    )
-    return plain and any(found is parent for found in _all_true(where.this))
+    plain = all(isinstance(item.unalias(), (exp.Star, exp.Column, exp.Literal)) for item in inner.expressions)
+    return plain and any(item is parent for item in _all_true(where.this))
 
 
 def _closed(equal: list[tuple[Place, Place]]) -> Iterator[tuple[Place, Place]]:

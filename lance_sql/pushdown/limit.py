@@ -36,11 +36,11 @@ class Limited(NamedTuple):
 
 def limited(query: BoundQuery) -> Limited | None:
     """The rows that a query returns if any rows of a dataset will do; None for other queries."""
-    found = plain_select(query, "where", "limit", "offset")
-    if found is None or not is_row_wise([*found.select.expressions, found.select.args.get("where")]):
+    plain = plain_select(query, "where", "limit", "offset")
+    if plain is None or not is_row_wise([*plain.select.expressions, plain.select.args.get("where")]):
         return None
-    rows = limited_rows(found.select)
-    return Limited(found.occurrence.table, rows, bool(found.select.args.get("where"))) if rows else None
+    rows = limited_rows(plain.select)
+    return Limited(plain.occurrence.table, rows, bool(plain.select.args.get("where"))) if rows else None
 
 
 class LimitedQuery(WrappedQuery):

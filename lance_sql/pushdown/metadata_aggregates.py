@@ -49,11 +49,11 @@ def whole_table_aggregates(query: BoundQuery) -> Aggregates | None:
     """The aggregates of a statement that only selects these, over all rows of a dataset; None for others."""
     from sqlglot import exp
 
-    found = plain_select(query)
-    if found is None:
+    plain = plain_select(query)
+    if plain is None:
         return None
     values = []
-    for item in found.select.expressions:
+    for item in plain.select.expressions:
         call: Any = item.unalias()
         function = {exp.Count: "count", exp.Max: "max", exp.Min: "min"}.get(type(call))
         given = {name for name, value in call.args.items() if value and name != "big_int"}
@@ -64,11 +64,11 @@ def whole_table_aggregates(query: BoundQuery) -> Aggregates | None:
                 return None
             values.append(Aggregate("count", None))
             continue
-        place = query.column(found.scope, call.this)
+        place = query.column(plain.scope, call.this)
         if place is None:
             return None
         values.append(Aggregate(function, place.column))
-    return Aggregates(found.occurrence.table, tuple(values)) if values else None
+    return Aggregates(plain.occurrence.table, tuple(values)) if values else None
 
 
 class MetadataAggregates:
@@ -86,12 +86,14 @@ class MetadataAggregates:
         return None if rows is None or not engine.pushdowns.allow(self.name) else Finished(rows)
 
     def applied(self, asked: Asked, query: Query | None = None) -> MetadataQuery | None:
-        found = self._wanted(asked)
-        if found is None:
+        aggregates = self._wanted(asked)
+        if aggregates is None:
             return None
         engine, plan = asked.engine, asked.plan
-        dataset = plan.datasets[found.table]
-        kinds = [dataset.storage_schema.field(value.column).type for value in found.values if value.column]
+        dataset = plan.datasets[aggregates.table]
+        kinds = [
+            dataset.storage_schema.field(value.column).type for value in aggregates.values if value.column
+        ]
         has_strings = any(at.is_string(kind) or at.is_large_string(kind) for kind in kinds)
 
         def holds() -> bool:
@@ -104,19 +106,21 @@ class MetadataAggregates:
 
         if not holds():
             return None
-        return MetadataQuery(query or asked.planned(), dataset, found.values, holds, answered)
+        return MetadataQuery(query or asked.planned(), dataset, aggregates.values, holds, answered)
 
     def described(self, asked: Asked) -> str | None:
         return None  # there is no plan
 
     def _wanted(self, asked: Asked) -> Aggregates | None:
         query = asked.bound(self)
-        found = None if query is None else asked.plan.fact(self.name, lambda: whole_table_aggregates(query))
-        if found is None:
+        aggregates = (
+            None if query is None else asked.plan.fact(self.name, lambda: whole_table_aggregates(query))
+        )
+        if aggregates is None:
             return None
-        schema = asked.plan.datasets[found.table].storage_schema
-        columns = [value.column for value in found.values if value.column is not None]
-        return found if all(_is_ordered_alike(schema.field(column).type) for column in columns) else None
+        schema = asked.plan.datasets[aggregates.table].storage_schema
+        columns = [value.column for value in aggregates.values if value.column is not None]
+        return aggregates if all(_is_ordered_alike(schema.field(column).type) for column in columns) else None
 
 
 class MetadataQuery:

@@ -77,8 +77,8 @@ class PushdownPlanner:
 
     def described(self, asked: Asked) -> list[str]:
         """What rules do for a statement, apart from what the scans of its plan say."""
-        found = ((rule.name, rule.described(asked)) for rule in self.rules)
-        return [f"{name}  {text}" for name, text in found if text is not None]
+        descriptions = ((rule.name, rule.described(asked)) for rule in self.rules)
+        return [f"{name}  {text}" for name, text in descriptions if text is not None]
 
     def names(self) -> set[str]:
         """The names of the tables that rules have registered with the engine."""

@@ -66,8 +66,8 @@ class StatementPlan:
     @property
     def datasets(self) -> Mapping[str, DatasetVersion]:
         """The datasets by registered name."""
-        found = {name: reference() for name, reference in self._datasets.items()}
-        return {name: dataset for name, dataset in found.items() if dataset is not None}
+        alive = {name: reference() for name, reference in self._datasets.items()}
+        return {name: dataset for name, dataset in alive.items() if dataset is not None}
 
     def fact(self, name: Hashable, find: Callable[[], T]) -> T:
         """What `find` returns; kept under a name."""

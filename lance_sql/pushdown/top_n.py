@@ -74,12 +74,12 @@ def first_rows(query: BoundQuery) -> FirstRows | None:
     """What a query for the first rows in an order asks for; None for other queries, and if uncertain."""
     from sqlglot import exp
 
-    found = plain_select(query, "where", "order", "limit", "offset")
-    rows = None if found is None else limited_rows(found.select)
+    plain = plain_select(query, "where", "order", "limit", "offset")
+    rows = None if plain is None else limited_rows(plain.select)
     tokens = query.tree.statement.tokens
-    if found is None or not rows or "order" not in found.select.args or tokens[0].upper != "SELECT":
+    if plain is None or not rows or "order" not in plain.select.args or tokens[0].upper != "SELECT":
         return None
-    select, where, order = found.select, found.select.args.get("where"), found.select.args["order"]
+    select, where, order = plain.select, plain.select.args.get("where"), plain.select.args["order"]
     first = order.expressions[0]
     is_plain = all(
         isinstance(item, exp.Ordered) and not item.args.get("with_fill") for item in order.expressions
@@ -87,18 +87,18 @@ def first_rows(query: BoundQuery) -> FirstRows | None:
     keys = [item.this for item in order.expressions]
     if not is_plain or not is_row_wise([*select.expressions, *keys, where]):
         return None
-    place = query.column(found.scope, first.this)
-    start = query.tree.place(found.source.this)
+    place = query.column(plain.scope, first.this)
+    start = query.tree.place(plain.source.this)
     ends = [token.start for token in tokens if token.upper == "ORDER"]
     names = list(first.this.find_all(exp.Identifier))
     spans = [query.tree.place(name) for name in names]
     if place is None or start is None or len(ends) != 1 or None in spans or first.this is not names[0].parent:
         return None
-    if _may_be_renamed(query, found, place):
+    if _may_be_renamed(query, plain, place):
         return None
     text = query.tree.statement.original
     return FirstRows(
-        found.occurrence.table,
+        plain.occurrence.table,
         place.column,
         rows.stop,
         first.args.get("desc"),
@@ -123,13 +123,13 @@ def _nulls_first(tokens: Sequence[Token]) -> bool | None:
     return None
 
 
-def _may_be_renamed(query: BoundQuery, found: PlainSelect, place: Place) -> bool:
+def _may_be_renamed(query: BoundQuery, plain: PlainSelect, place: Place) -> bool:
     """Whether the SELECT list may have another value under the name of a column."""
     from sqlglot import exp
 
-    for item in found.select.expressions:
+    for item in plain.select.expressions:
         same_name = item.output_name.lower() == place.column.lower()
-        if isinstance(item, exp.Cast) or (same_name and query.column(found.scope, item) != place):
+        if isinstance(item, exp.Cast) or (same_name and query.column(plain.scope, item) != place):
             return True
         for star in item.find_all(exp.Star):
             if star.args.get("rename") or star.args.get("replace"):

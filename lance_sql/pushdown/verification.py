@@ -100,21 +100,21 @@ def _without_limit(statement: Statement, words: list[str]) -> str | None:
 
 
 def check_same(
-    found: pa.Table, expected: pa.Table, verification: Verification, kinds: Sequence[Any] = ()
+    actual: pa.Table, expected: pa.Table, verification: Verification, kinds: Sequence[Any] = ()
 ) -> None:
     """SqlError if the rows of a query with pushdowns are not those without them."""
-    if found.schema.names != expected.schema.names or found.schema.types != expected.schema.types:
-        raise different(f"the columns are {found.schema.types} instead of {expected.schema.types}")
-    if found.num_rows != expected.num_rows:
-        raise different(f"{found.num_rows:,} rows instead of {expected.num_rows:,}")
+    if actual.schema.names != expected.schema.names or actual.schema.types != expected.schema.types:
+        raise different(f"the columns are {actual.schema.types} instead of {expected.schema.types}")
+    if actual.num_rows != expected.num_rows:
+        raise different(f"{actual.num_rows:,} rows instead of {expected.num_rows:,}")
     if not (verification.rows or verification.keys):
         return
-    ours, theirs = (_comparable(rows_of(rows, kinds)) for rows in (found, expected))
+    ours, theirs = (_comparable(rows_of(rows, kinds)) for rows in (actual, expected))
     if verification.rows:
         _check_included(ours, theirs)
     for position in verification.keys:
         if [row[position] for row in ours] != [row[position] for row in theirs]:
-            raise different(f"{found.schema.names[position]} is in another order")
+            raise different(f"{actual.schema.names[position]} is in another order")
 
 
 def check_included(found: pa.Table, everything: pa.Table, kinds: Sequence[Any] = ()) -> None:
@@ -122,10 +122,10 @@ def check_included(found: pa.Table, everything: pa.Table, kinds: Sequence[Any] =
     _check_included(*(_comparable(rows_of(rows, kinds)) for rows in (found, everything)))
 
 
-def _check_included(found: Sequence[Any], among: Sequence[Any]) -> None:
-    more = Counter(found) - Counter(among)
+def _check_included(rows: Sequence[Any], among: Sequence[Any]) -> None:
+    more = Counter(rows) - Counter(among)
     if more:
-        raise different(f"{more.total():,} of {len(found):,} rows differ, such as {next(iter(more))}")
+        raise different(f"{more.total():,} of {len(rows):,} rows differ, such as {next(iter(more))}")
 
 
 def different(what: str) -> SqlError:

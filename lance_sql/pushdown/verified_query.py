@@ -29,14 +29,14 @@ class VerifiedQuery:
         return self._query.kinds()
 
     def to_table(self, run: StatementRun) -> pa.Table:
-        found = self._query.to_table(run)
+        table = self._query.to_table(run)
         statement = self._asked.plan.statement
         verification, kinds = verification_of(statement), self._query.kinds()
         if verification is not None:
-            check_same(found, self._plain(statement.original), verification, kinds)
+            check_same(table, self._plain(statement.original), verification, kinds)
             if verification.everything is not None:
-                check_included(found, self._plain(verification.everything), kinds)
-        return found
+                check_included(table, self._plain(verification.everything), kinds)
+        return table
 
     def _plain(self, text: str) -> pa.Table:
         """The rows of a text without pushdowns."""

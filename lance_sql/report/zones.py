@@ -49,10 +49,10 @@ def zone_pictures(dataset: DatasetVersion) -> list[ZonePicture]:
     for fragment in dataset.snapshot.fragments:
         firsts[fragment.id] = position
         position += fragment.physical_rows
-    found: dict[str, list[tuple[int, ZoneMap]]] = {}
+    by_column: dict[str, list[tuple[int, ZoneMap]]] = {}
     for column, fragment_id, zone_map in all_zone_maps(dataset.snapshot):
-        found.setdefault(column, []).append((firsts[fragment_id], zone_map))
-    pictures = (_picture(column, parts, max(position, 1)) for column, parts in found.items())
+        by_column.setdefault(column, []).append((firsts[fragment_id], zone_map))
+    pictures = (_picture(column, parts, max(position, 1)) for column, parts in by_column.items())
     return [picture for picture in pictures if picture is not None]
 
 

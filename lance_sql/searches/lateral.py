@@ -87,8 +87,8 @@ def query_of_vectors(search: Correlated) -> str:
         for named in () if clause is None else clause.expressions:
             if id(named) not in above:
                 query = query.with_(named.alias, named.this.copy())
-    found: str = query.sql(dialect="duckdb")
-    return found
+    text: str = query.sql(dialect="duckdb")
+    return text
 
 
 def in_place_of(search: Correlated, name: str) -> str:

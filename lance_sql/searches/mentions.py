@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from lance_sql.text.once import once_per_statement
-from lance_sql.text.statement import Statement
+from lance_sql.text.statement import Statement, once_per_statement
 
 #: Function -> metric, and whether ascending order returns the nearest rows first.
 DISTANCES: Final = {

@@ -77,13 +77,13 @@ class NearestFirst:
         )
         return nearest
 
-    def _margin(self, found: pa.Table) -> float:
+    def _margin(self, rows: pa.Table) -> float:
         """The minimum difference of two distances that the engine orders as we do."""
         query = np.asarray(self.query, dtype=np.float64)
         share = 1e-6 + _ROUNDING * len(query)
-        vectors = found[self.column].combine_chunks().flatten().to_numpy(zero_copy_only=False)
+        vectors = rows[self.column].combine_chunks().flatten().to_numpy(zero_copy_only=False)
         matrix = vectors.reshape(-1, len(query)).astype(np.float64)
-        distance = float(found["_distance"].to_numpy()[-1])
+        distance = float(rows["_distance"].to_numpy()[-1])
         match self.metric:
             case "l2":
                 return 2 * share * abs(distance)
@@ -206,10 +206,10 @@ def _number(clause: Any, value: Callable[[str], Any]) -> int | None:
     if clause is None:
         return 0
     try:
-        found = value(clause.expression.sql(dialect="duckdb"))
+        number = value(clause.expression.sql(dialect="duckdb"))
     except LanceError:
         return None
-    return found if isinstance(found, int) and not isinstance(found, bool) and found >= 0 else None
+    return number if isinstance(number, int) and not isinstance(number, bool) and number >= 0 else None
 
 
 def _is_vector(dataset: SqlDataset, column: str) -> bool:

@@ -88,5 +88,5 @@ def as_condition(
         call = exp.Anonymous(this="array_has_all", expressions=items)
         copied = call if contained is copied else copied
         contained.replace(call)
-    found: str = copied.sql(dialect="duckdb")
-    return found
+    text: str = copied.sql(dialect="duckdb")
+    return text

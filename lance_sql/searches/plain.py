@@ -36,17 +36,17 @@ class PlainSearch(NamedTuple):
         return pa.schema([pa.field(field.name, field.type) for field in fields])
 
     def to_table(self, run: StatementRun) -> pa.Table:
-        found = pa.Table.from_batches(
+        table = pa.Table.from_batches(
             [with_types(batch, self.schema()) for batch in self.table.answer(self.columns)], self.schema()
         )
-        return found if self.limit is None else found.slice(0, self.limit)
+        return table if self.limit is None else table.slice(0, self.limit)
 
     def kinds(self) -> Sequence[Any]:
         return ()
 
     def stream(self, run: StatementRun) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-        found = self.to_table(run)
-        return found.schema, iter(found.to_batches())
+        table = self.to_table(run)
+        return table.schema, iter(table.to_batches())
 
 
 def plain_search(statement: Statement, name: str, table: SearchTable, order: str) -> PlainSearch | None:

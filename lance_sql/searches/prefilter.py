@@ -53,20 +53,20 @@ def condition_of(statement: Statement, call: SearchCall, schema: pa.Schema) -> s
         raise UnsupportedFeatureError(
             f"prefilter: {name} in the condition may be the search or a column of it", remedy=_REMEDY
         )
-    found: str = condition.sql(dialect="duckdb")
+    text: str = condition.sql(dialect="duckdb")
     try:
-        parsed = parse_sql(found, schema)
+        parsed = parse_sql(text, schema)
     except LanceError as error:
         raise UnsupportedFeatureError(
-            f"prefilter cannot evaluate {found!r} before the search: {error}", remedy=_REMEDY
+            f"prefilter cannot evaluate {text!r} before the search: {error}", remedy=_REMEDY
         ) from error
     # The search would take times without an offset as UTC, the query those of the session's time zone.
     if any(has_zone(node.type) for node in walk(parsed)) and not _has_offsets(condition):
         raise UnsupportedFeatureError(
-            f"prefilter cannot evaluate {found!r} before the search: it depends on the session's time zone",
+            f"prefilter cannot evaluate {text!r} before the search: it depends on the session's time zone",
             remedy="Write each time with an offset, such as '2026-01-31 18:00:00+00'",
         )
-    return found
+    return text
 
 
 def _has_offsets(condition: exp.Expression) -> bool:

@@ -20,8 +20,8 @@ from lance_sql.engines.base import Parameters
 from lance_sql.searches import lateral
 from lance_sql.searches.mentions import mentions_distance, mentions_parts
 from lance_sql.searches.parameters import SearchParameters
+from lance_sql.text.explained import is_only_explained
 from lance_sql.text.kinds import Does
-from lance_sql.text.query_start import is_only_explained
 from lance_sql.text.reference import Reference
 from lance_sql.text.searches import HYBRID_SEARCH, VECTOR_SEARCH, Expression, SearchCall, search_calls
 from lance_sql.text.statement import Statement, is_alias
@@ -140,20 +140,20 @@ class Searches:
         def find(name: Reference) -> SqlDataset | None:
             return self._host.catalog.open(dataclasses.replace(name, certain=False))
 
-        found: tuple[OneTable, NearestFirst | IndexedCondition] | None = None
+        replacement: tuple[OneTable, NearestFirst | IndexedCondition] | None = None
         if mentions_distance(statement):
             from lance_sql.searches.nearest_first import nearest_first
 
-            found = nearest_first(
+            replacement = nearest_first(
                 statement, find, self._constant, self._host.nulls_are_last, self._host.by_index
             )
         elif not set(self._system_columns) - {ROW_ID}:
             from lance_sql.searches.indexed_conditions import indexed_condition
 
-            found = indexed_condition(statement, find, self._constant)
-        if found is None:
+            replacement = indexed_condition(statement, find, self._constant)
+        if replacement is None:
             return
-        table, rows = found
+        table, rows = replacement
         schema = _with_system_columns(rows.dataset.storage_schema, [ROW_ID], self._system_columns)
         if set(self._system_columns) - {ROW_ID}:
             return
@@ -206,14 +206,14 @@ class Searches:
         def answer(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
             # A view always refers to the newest version.
             searched = self._dataset(call) if self.is_view else dataset
-            found = searched.nearest(
+            rows = searched.nearest(
                 column,
                 query,
                 columns=[*(name for name in names if name != ROW_ID)] or [_DISTANCE.name],
                 with_row_id=ROW_ID in names,
                 **options,
             )
-            return _batches(found, names)
+            return _batches(rows, names)
 
         return _table(schema, answer, partial(_description, dataset, column, options))
 
@@ -240,7 +240,7 @@ class Searches:
         def answer(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
             searched = self._dataset(call) if self.is_view else dataset
             if is_hybrid:
-                found = searched.hybrid(
+                rows = searched.hybrid(
                     column,
                     vector,
                     text,
@@ -250,14 +250,14 @@ class Searches:
                     **options,
                 )
             else:
-                found = searched.search(
+                rows = searched.search(
                     text,
                     column,
                     columns=[name for name in names if name != ROW_ID] or [_SCORE.name],
                     with_row_id=ROW_ID in names,
                     **options,
                 )
-            return _batches(found, names)
+            return _batches(rows, names)
 
         return _table(schema, answer, partial(_words, dataset, call, given, column, options))
 
@@ -361,17 +361,17 @@ class Searches:
                 raise InvalidSearchError("The query vector is null", remedy=f"Write {call.function.usage}")
             return value, False
         query = Statement(expression.text[1:-1])
-        found = self._host.rows_of(query.original, self._parameters.named(query))
-        if found.num_columns != 1:
+        table = self._host.rows_of(query.original, self._parameters.named(query))
+        if table.num_columns != 1:
             raise UnsupportedFeatureError(
-                f"The query of {call.function.name} returns {found.num_columns} columns",
+                f"The query of {call.function.name} returns {table.num_columns} columns",
                 remedy="Select the vectors only",
             )
-        if not found.num_rows:
+        if not table.num_rows:
             raise UnsupportedFeatureError(f"The query of {call.function.name} does not return a vector")
-        if found.num_rows > 1:
-            return found.column(0).combine_chunks(), True
-        vector = found.column(0)[0].as_py()
+        if table.num_rows > 1:
+            return table.column(0).combine_chunks(), True
+        vector = table.column(0)[0].as_py()
         if vector is None:
             raise InvalidSearchError(f"The query of {call.function.name} returns null, not a vector")
         return vector, False
@@ -417,10 +417,10 @@ def _with_system_columns(schema: pa.Schema, known: Sequence[str], asked: Sequenc
     return schema
 
 
-def _batches(found: pa.Table, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def _batches(rows: pa.Table, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
     if not names:  # rows without columns: keep the row count with any column
-        return iter(found.to_batches())
-    return iter(found.select(list(names)).to_batches())
+        return iter(rows.to_batches())
+    return iter(rows.select(list(names)).to_batches())
 
 
 def _description(dataset: SqlDataset, column: str, options: Mapping[str, Any]) -> list[str]:

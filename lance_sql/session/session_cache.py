@@ -15,8 +15,7 @@ from typing import Final
 
 from lance_sql.session.sql_session import SqlSession
 from lance_sql.text.kinds import Does
-from lance_sql.text.once import once_per_statement
-from lance_sql.text.statement import Statement
+from lance_sql.text.statement import Statement, once_per_statement
 
 #: Sessions that wait for a call: more are only there when results are held, or threads run queries at once.
 _MOST: Final = 4

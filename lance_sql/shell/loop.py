@@ -140,10 +140,10 @@ class Shell:
         from lance_sql.text.reference import Reference
 
         try:
-            found = self.session.catalog.open(Reference(table, table, certain=True, quoted=True))
+            dataset = self.session.catalog.open(Reference(table, table, certain=True, quoted=True))
         except (LanceError, OSError):
             return []
-        return [] if found is None else list(found.schema.names)
+        return [] if dataset is None else list(dataset.schema.names)
 
     def _continues(self) -> bool:
         """Whether Enter starts a new line: the input is not a command, and has no final semicolon yet."""

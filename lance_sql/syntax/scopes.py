@@ -115,7 +115,7 @@ class BoundQuery:
         shared = {self._alias(cte): 0 for cte in root.find_all(exp.CTE)}
         if len(shared) < len(list(root.find_all(exp.CTE))) or not shared.keys().isdisjoint(self._tables):
             return None
-        if any(found.args.get("recursive") for found in root.find_all(exp.With)):
+        if any(clause.args.get("recursive") for clause in root.find_all(exp.With)):
             return None
         counts: dict[str, int] = {}
         for node in root.find_all(exp.Table):
@@ -182,15 +182,15 @@ class BoundQuery:
         from sqlglot import exp
 
         name = self._alias(source)
-        found = self._occurrences.get(id(source))
+        occurrence = self._occurrences.get(id(source))
         alias = source.args.get("alias")
         renamed = isinstance(alias, exp.TableAlias) and alias.args.get("columns")
         if not name or name in scope.sources or source.args.get("joins") or renamed:
             scope.is_readable = False  # ambiguous names, a join in parentheses, renamed columns
             return
-        scope.sources[name] = found
-        if found is not None and inner:
-            scope.inner.add(found)
+        scope.sources[name] = occurrence
+        if occurrence is not None and inner:
+            scope.inner.add(occurrence)
 
     def source(self, scope: Scope, joined: Any) -> Occurrence | None:
         """The dataset of a source of a scope."""
@@ -230,9 +230,9 @@ class BoundQuery:
                 sources = [source for source in within.sources.values() if source is not None]
                 if any(self._is_ambiguous(node.this, source) for source in sources):
                     return None
-                found = [place for source in sources if (place := self.holder(node.this, source))]
-                if found:
-                    return found[0] if len(found) == 1 else None
+                places = [place for source in sources if (place := self.holder(node.this, source))]
+                if places:
+                    return places[0] if len(places) == 1 else None
                 if self._may_rename_to(within.select, node.this):
                     return None  # WHERE in DuckDB prefers aliases of SELECT to columns of outer queries
             within = within.parent
@@ -262,15 +262,15 @@ class BoundQuery:
 
 def _by_key(names: Names, known: Mapping[str, object] | Sequence[str]) -> dict[str, str | None]:
     """Names by the key with which they are found; None where two have the same."""
-    found: dict[str, str | None] = {}
+    by_key: dict[str, str | None] = {}
     for name in known:
         # DataFusion knows tables by their names and by these in lower case.
         keys = {name.lower()} if names == "any case" else {name}
         if names != "any case" and isinstance(known, Mapping):
             keys.add(name.lower())
         for key in keys:
-            found[key] = None if key in found else name
-    return found
+            by_key[key] = None if key in by_key else name
+    return by_key
 
 
 def conjuncts(condition: Any) -> Iterator[Any]:

@@ -53,11 +53,11 @@ def parse(text: str) -> exp.Expression | None:
 
     dialect, source = DuckDB(), _Source(text)
     trees: list[Any] = _parser()(dialect=dialect, source=source).parse(dialect.tokenize(text), text)
-    found = [tree for tree in trees if tree is not None]
-    if len(found) != 1:
-        return exp.Block(expressions=found) if found else None
-    found[0].meta[_PLACE] = (source, 0, len(text))
-    return found[0]
+    statements = [tree for tree in trees if tree is not None]
+    if len(statements) != 1:
+        return exp.Block(expressions=statements) if statements else None
+    statements[0].meta[_PLACE] = (source, 0, len(text))
+    return statements[0]
 
 
 def as_written(node: exp.Expression) -> str:

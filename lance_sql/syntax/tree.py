@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from lance_engine.base import load
 
+from lance_sql.text.explained import query_position
 from lance_sql.text.literals import literal_edits, parameter_edits
-from lance_sql.text.once import once_per_statement
-from lance_sql.text.query_start import query_position
-from lance_sql.text.statement import Statement
+from lance_sql.text.statement import Statement, once_per_statement
 from lance_sql.text.tokens import Token
 
 if TYPE_CHECKING:

@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Final
 
 from lance_engine.errors import UnsupportedFeatureError
 
-from lance_sql.text.edit import Edit
 from lance_sql.text.metadata_tables import METADATA_TABLES
 from lance_sql.text.reference import Reference, VersionChoice, moment, reference_name
 from lance_sql.text.tokens import Token, arguments, as_string, closing, quote
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A replacement in the text of a statement.
+
+    With a `name`, it is only made if that name refers to a dataset; a replacement for a `dialect` is only
+    made for engines that require numbered parameters and a SELECT in each query.
+    """
+
+    start: int
+    end: int
+    replacement: str
+    name: str | None = None
+    dialect: bool = False
+
 
 #: A reference, its number of tokens, and the replacement it needs.
 Found = tuple[Reference, int, Edit | None]

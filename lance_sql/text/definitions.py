@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from lance_sql.text.metadata_tables import METADATA_TABLES
-from lance_sql.text.once import once_per_statement
-from lance_sql.text.statement import Statement
-from lance_sql.text.tokens import Token, quote, table_positions
+from lance_sql.text.statement import Statement, once_per_statement
+from lance_sql.text.tokens import Token, closing, quote, table_positions
 
 #: What CREATE may be followed by.
 _BEFORE_KIND: Final = frozenset({"OR", "REPLACE", "TEMP", "TEMPORARY", "RECURSIVE", "MATERIALIZED"})
@@ -53,9 +52,9 @@ def qualified(statement: Statement, prefix: Callable[[str], Sequence[str] | None
         token = tokens[position]
         if token.value.lower() in hidden or not _is_whole_name(tokens, position):
             continue
-        found = prefix(token.value)
-        if found is not None:
-            pieces += [text[last : token.start], *(f"{quote(part)}." for part in found)]
+        namespace = prefix(token.value)
+        if namespace is not None:
+            pieces += [text[last : token.start], *(f"{quote(part)}." for part in namespace)]
             last = token.start
     return Statement("".join([*pieces, text[last:]])) if pieces else statement
 
@@ -70,7 +69,7 @@ def _is_whole_name(tokens: Sequence[Token], position: int) -> bool:
     return following[:1] != ["("]
 
 
-def _common_tables(tokens: Sequence[Token]) -> set[str]:
+def _common_tables(tokens: list[Token]) -> set[str]:
     """The names before ``AS (``, in lower case: those of common table expressions hide tables."""
     common_tables = set()
     for position, token in enumerate(tokens):
@@ -78,14 +77,7 @@ def _common_tables(tokens: Sequence[Token]) -> set[str]:
         if token.kind in ("word", "quoted") and words[:1] == ["AS"] and "(" in words[1:]:
             common_tables.add(token.value.lower())
         elif token.text == "(" and position:  # a name with columns: t (a, b) AS (
-            common_tables.add(tokens[position - 1].value.lower() if _has_columns(tokens, position) else "")
+            end = closing(tokens, position)
+            if end is not None and [token.upper for token in tokens[end + 1 : end + 2]] == ["AS"]:
+                common_tables.add(tokens[position - 1].value.lower())
     return common_tables
-
-
-def _has_columns(tokens: Sequence[Token], position: int) -> bool:
-    depth = 0
-    for place in range(position, len(tokens)):
-        depth += (tokens[place].text == "(") - (tokens[place].text == ")")
-        if depth == 0:
-            return [token.upper for token in tokens[place + 1 : place + 2]] == ["AS"]
-    return False

@@ -109,12 +109,12 @@ def _computed(expression: str) -> datetime.datetime:
     with scratch() as connection:
         try:
             text = f"SELECT epoch_us(CAST(({expression}) AS TIMESTAMPTZ))"
-            found = connection.execute(text).fetchone()
+            row = connection.execute(text).fetchone()
         except duckdb.Error as error:
             raise InvalidFilterError(
                 f"{expression} is not a constant timestamp: {str(error).partition(chr(10))[0]}",
                 remedy="Write AT (TIMESTAMP => '2026-01-31 18:00:00')",
             ) from None
-    if found is None or found[0] is None:
+    if row is None or row[0] is None:
         raise InvalidFilterError("The timestamp is NULL", remedy="Pass a timestamp")
-    return datetime.datetime.fromtimestamp(0, datetime.UTC) + datetime.timedelta(microseconds=found[0])
+    return datetime.datetime.fromtimestamp(0, datetime.UTC) + datetime.timedelta(microseconds=row[0])

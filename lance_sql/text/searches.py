@@ -9,8 +9,7 @@ from typing import Final
 from lance_engine.base import nearest_name
 from lance_engine.errors import UnsupportedFeatureError
 
-from lance_sql.text.once import once_per_statement
-from lance_sql.text.statement import Statement
+from lance_sql.text.statement import Statement, once_per_statement
 from lance_sql.text.tokens import Token, arguments, closing
 
 
@@ -33,8 +32,8 @@ _VECTOR_OPTIONS: Final = (
 
 def _options(*names: str) -> dict[str, str]:
     """Options by name; DuckDB's Lance extension uses the name ``nprobs``."""
-    found = {name: name for name in names}
-    return found | ({"nprobs": "nprobes"} if "nprobes" in found else {})
+    options = {name: name for name in names}
+    return options | ({"nprobs": "nprobes"} if "nprobes" in options else {})
 
 
 VECTOR_SEARCH: Final = SearchFunction(
@@ -123,7 +122,7 @@ class SearchCall:
 def search_calls(statement: Statement) -> list[SearchCall]:
     """The calls in a statement, in order; UnsupportedFeatureError for unknown arguments."""
     text, tokens = statement.original, statement.tokens
-    found = []
+    calls = []
     for position, token in enumerate(tokens):
         function = FUNCTIONS.get(token.text.lower()) if token.kind == "word" else None
         if function is None:
@@ -131,8 +130,8 @@ def search_calls(statement: Statement) -> list[SearchCall]:
         end = closing(tokens, position + 1) if position + 1 < len(tokens) else None
         if end is None or tokens[position + 1].text != "(":
             continue
-        found.append(_call(text, function, token, tokens[end], arguments(tokens[position + 2 : end])))
-    return found
+        calls.append(_call(text, function, token, tokens[end], arguments(tokens[position + 2 : end])))
+    return calls
 
 
 def _call(

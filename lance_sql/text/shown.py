@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from lance_sql.text.once import once_per_statement
-from lance_sql.text.statement import Statement
+from lance_sql.text.statement import Statement, once_per_statement
 from lance_sql.text.tokens import Token
 
 #: The tables that unqualified names can refer to, by name; or all tables, with their columns.
@@ -42,14 +41,14 @@ def shown(tokens: Sequence[Token]) -> Shown | None:
 def shown_within(statement: Statement) -> list[tuple[int, int, Shown]]:
     """The positions of ``(SHOW TABLES)`` or ``(SHOW ALL TABLES)`` in a statement, without the parentheses."""
     tokens = statement.tokens
-    found = []
+    places = []
     for place, token in enumerate(tokens[:-2]):
         if token.text == "(" and tokens[place + 1].upper in ("SHOW", "DESCRIBE"):
             end = next((n for n in range(place + 2, min(place + 5, len(tokens))) if tokens[n].text == ")"), 0)
             what = shown(tokens[place + 1 : end]) if end else None
             if what is not None:
-                found.append((tokens[place + 1].start, tokens[end - 1].end, what))
-    return found
+                places.append((tokens[place + 1].start, tokens[end - 1].end, what))
+    return places
 
 
 def with_shown(statement: Statement, names: str, columns: str) -> Statement:

@@ -10,21 +10,22 @@ have to support every dialect, and a misread token causes at most one unused reg
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
-from functools import cached_property
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import cached_property, wraps
+from typing import Any, NamedTuple, TypeVar
 
 from lance_engine.base import nearest_name
 from lance_engine.errors import UnsupportedFeatureError
 from lance_engine.scan import SYSTEM_FIELDS
 
-from lance_sql.text.calls import Found, dotted_name, table_call, time_travel
-from lance_sql.text.edit import Edit
+from lance_sql.text.calls import Edit, Found, dotted_name, table_call, time_travel
 from lance_sql.text.from_first import without_select
 from lance_sql.text.kinds import NAMED_TABLE, Does, kind_of
 from lance_sql.text.metadata_tables import METADATA_TABLES
 from lance_sql.text.reference import NEWEST, Reference, reference_name
 from lance_sql.text.tokens import Token, quote, table_positions, tokenize
+
+T = TypeVar("T")
 
 #: Keywords that can follow a table and are not an alias.
 _AFTER_TABLE = re.compile(
@@ -38,7 +39,7 @@ class Statement:
 
     def __init__(self, original: str, tokens: list[Token] | None = None) -> None:
         self.original = original
-        #: what functions found in it; see `lance_sql.text.once`
+        #: what `once_per_statement` found in it
         self.facts: dict[object, Any] = {}
         if tokens is not None:
             self.tokens = tokens
@@ -76,14 +77,31 @@ class Statement:
         """The system columns that occur in the text."""
         return self._names.system_columns
 
-    def text(self, found: Collection[str] = (), numbered: bool = True) -> str:
-        """The text for an engine with the registered tables `found`; `numbered`: with ``$1`` for ``?``."""
+    def text(self, registered: Collection[str] = (), numbered: bool = True) -> str:
+        """The text for an engine with the tables `registered`; `numbered`: with ``$1`` for ``?``."""
         pieces, last = [], 0
         for edit in self._names.edits:
-            if (edit.name is None or edit.name in found) and (numbered or not edit.dialect):
+            if (edit.name is None or edit.name in registered) and (numbered or not edit.dialect):
                 pieces += [self.original[last : edit.start], edit.replacement]
                 last = edit.end
         return "".join([*pieces, self.original[last:]])
+
+
+def once_per_statement(find: Callable[[Statement], T]) -> Callable[[Statement], T]:
+    """`find`, which must depend on nothing but the statement. Callers share its result, and never change it.
+
+    Errors are not kept. Statements are kept for texts that run again: see `lance_sql.text.script`.
+    """
+
+    @wraps(find)
+    def cached(statement: Statement) -> T:
+        try:
+            fact: T = statement.facts[find]
+        except KeyError:
+            fact = statement.facts[find] = find(statement)
+        return fact
+
+    return cached
 
 
 class _Names(NamedTuple):
@@ -105,14 +123,14 @@ def _read(text: str, tokens: list[Token]) -> _Names:
     while position < len(tokens):
         token = tokens[position]
         consumed = 1
-        found = None
+        named = None
         if token.kind == "parameter":
             parameters += 1
             edits.append(Edit(token.start, token.end, f"${parameters}", dialect=True))
         elif token.kind in ("string", "quoted", "word"):
-            found = table_call(text, tokens, position) or _table(text, tokens, position, position in tables)
-        if found is not None:
-            reference, consumed, edit = found
+            named = table_call(text, tokens, position) or _table(text, tokens, position, position in tables)
+        if named is not None:
+            reference, consumed, edit = named
             if edit is not None and edit.replacement.startswith(f"{quote(reference.name)} AS "):
                 dotted[reference.name] = dotted_name(tokens, position)
             known = references.get(reference.name)

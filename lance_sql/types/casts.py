@@ -144,8 +144,8 @@ def _left_as(kind: DuckDBPyType, stored: pa.DataType) -> str:
     left = [_left_as(child, inner) for child, inner in zip(kinds, inner_types(stored), strict=True)]
     if _is_stored_as_list(kind):
         return f"{left[0] or kinds[0]}[]"
-    found = iter(left)
-    return with_inner(kind, lambda child: next(found) or str(child)) if any(left) else ""
+    kept = iter(left)
+    return with_inner(kind, lambda child: next(kept) or str(child)) if any(left) else ""
 
 
 def with_inner(kind: DuckDBPyType, inner: Callable[[DuckDBPyType], str]) -> str:

@@ -34,10 +34,10 @@ def converted(values: pa.Array, field: pa.Field) -> pa.Array | None:
         try:
             register_table(connection, "computed", rows)
             text = f"SELECT {stored_value('value', field)} AS value, number FROM computed"
-            found = connection.sql(text).to_arrow_table()
+            results = connection.sql(text).to_arrow_table()
         except duckdb.Error as error:
             raise pa.ArrowInvalid(str(error).partition("\n")[0]) from error
-    result = by_number(found.column(0), found.column(1), len(values))
+    result = by_number(results.column(0), results.column(1), len(values))
     assert result is not None, "a cast returns one value for each row"
     return in_type(result, field.type)
 

@@ -73,7 +73,7 @@ def by_duckdb(column: pa.ChunkedArray, kind: DuckDBPyType) -> pa.ChunkedArray:
     """The values as DuckDB casts them to a type."""
     with scratch() as connection:
         relation: Any = connection.from_arrow(pa.table({"value": column, "number": numbers(len(column))}))
-        found = relation.project(f"CAST(value AS {kind}), number").to_arrow_table()
-    values = by_number(found.column(0), found.column(1), len(column))
+        table = relation.project(f"CAST(value AS {kind}), number").to_arrow_table()
+    values = by_number(table.column(0), table.column(1), len(column))
     assert values is not None, "a cast returns one value for each row"
     return pa.chunked_array([values])

@@ -48,8 +48,8 @@ def opaque_name(field: pa.Field) -> str:
     if metadata.get(EXTENSION_NAME) != OPAQUE_EXTENSION:
         return ""
     try:
-        found = json.loads(metadata[EXTENSION_METADATA])
-        return str(found["type_name"]) if found["vendor_name"] == "DuckDB" else ""
+        metadata_of = json.loads(metadata[EXTENSION_METADATA])
+        return str(metadata_of["type_name"]) if metadata_of["vendor_name"] == "DuckDB" else ""
     except (KeyError, TypeError, ValueError, RecursionError):  # from a file
         return ""
 

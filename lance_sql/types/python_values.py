@@ -208,8 +208,8 @@ def _by_duckdb(array: pa.Array, kind: DuckDBPyType) -> list[Any]:
         if at.is_string(array.type):
             relation = relation.project(f"CAST(value AS {kind}) AS value, number")
         try:
-            found = sorted(relation.fetchall(), key=lambda row: row[1])
-            return [value for value, _ in found]
+            numbered = sorted(relation.fetchall(), key=lambda row: row[1])
+            return [value for value, _ in numbered]
         except duckdb.Error:  # text that is not UTF-8
             return values_as_python(array)
 

@@ -33,9 +33,9 @@ def by_number(values: pa.ChunkedArray, numbered: pa.ChunkedArray, rows: int) -> 
         return None
     if rows == 0:
         return pa.nulls(0, values.type)  # of any type, unions too
-    values, found = values.combine_chunks(), to_numpy(numbered.combine_chunks())
+    values, numbers = values.combine_chunks(), to_numpy(numbered.combine_chunks())
     wanted = np.arange(rows, dtype=np.int64)
-    if np.array_equal(found, wanted):
+    if np.array_equal(numbers, wanted):
         return values
-    order = np.argsort(found, kind="stable")
-    return values.take(of_numpy(order)) if np.array_equal(found[order], wanted) else None
+    order = np.argsort(numbers, kind="stable")
+    return values.take(of_numpy(order)) if np.array_equal(numbers[order], wanted) else None

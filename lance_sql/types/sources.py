@@ -28,8 +28,8 @@ def stored_source(data: Any) -> Any:
     if duckdb is not None and isinstance(data, duckdb.DuckDBPyRelation):
         relation, schema = stored_relation(data)
         return pa.RecordBatchReader.from_batches(schema, stored_batches(relation.arrow(), schema))
-    found = getattr(type(data), "_stored_reader", None)
-    return data if found is None else found(data)
+    stored_reader = getattr(type(data), "_stored_reader", None)
+    return data if stored_reader is None else stored_reader(data)
 
 
 def exact_as_stored(
@@ -47,8 +47,8 @@ def exact_as_stored(
             )
             with scratch() as connection:
                 relation, _ = _stored(connection.from_arrow(numbered), places, kinds, ", number")
-                found = relation.to_arrow_table()
-            arrays = [by_number(column, found.column(-1), batch.num_rows) for column in found.columns[:-1]]
+                table = relation.to_arrow_table()
+            arrays = [by_number(column, table.column(-1), batch.num_rows) for column in table.columns[:-1]]
             yield pa.RecordBatch.from_arrays(arrays, names=schema.names)
 
     found = rows if values == places and exact_columns(kinds) is None else batches()

@@ -17,7 +17,7 @@ from fuzz_loop import Target
 from fuzz_mutation import mutate_bytes
 from lance_engine import kernels
 from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
-from lance_engine.scan.dictionary_codes import DictionaryCodes
+from lance_engine.scan.dictionary_codes import MOST_BYTES, MOST_STRINGS, DictionaryCodes
 from lance_engine.write.dataset import write_dataset
 from native_files import NativeFile
 
@@ -171,8 +171,8 @@ def _read_decimals(input: PagedFile) -> str:
 
 def _read_words(input: PagedFile) -> str:
     def mapped(file: NativeFile) -> pa.ChunkedArray:
-        strings = DictionaryCodes.empty()
-        numbers = file.standing_for(strings.native, pa.int32())
+        strings = DictionaryCodes(kernels.StringNumbers(MOST_STRINGS, MOST_BYTES), MOST_STRINGS)
+        numbers = file.numbered(strings.native, pa.int32())
         return strings.strings(numbers).cast(pa.binary())
 
     def expected(file: NativeFile) -> list[object]:

@@ -219,7 +219,7 @@ def test_sessions_share_texts_but_no_tables(tmp_path: Path, engine: str) -> None
 
 
 def test_facts_of_a_statement_are_found_once() -> None:
-    from lance_sql.text.once import once_per_statement
+    from lance_sql.text.statement import once_per_statement
 
     calls: list[str] = []
 

@@ -88,9 +88,9 @@ class NativeFile:
         """The decimals of the first column in 64 bits, as integers."""
         return self._first(kernels.Columns(self._fields[:1]).narrowed([0]), pa.int64())
 
-    def standing_for(self, entries: kernels.EntryMap, kind: pa.DataType) -> pa.ChunkedArray:
-        """What stands for the strings of the first column."""
-        field = self._fields[0].mapped(entries)
+    def numbered(self, strings: kernels.StringNumbers, kind: pa.DataType) -> pa.ChunkedArray:
+        """The numbers of the strings of the first column."""
+        field = self._fields[0].mapped(strings)
         assert field is not None, "the column has no strings"
         return self._first(kernels.Columns([field]), kind)
 

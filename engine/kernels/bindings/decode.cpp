@@ -206,9 +206,6 @@ void bind_tests(nb::module_& m) {
         return make_string_set(to_strings(values), negate);
       },
       "values"_a, "negate"_a);
-  m.def(
-      "stored_json_test", [](const nb::bytes& wanted) { return make_stored_json(to_string(wanted)); },
-      "wanted"_a);
 }
 
 void bind_columns(nb::module_& m) {
@@ -221,8 +218,8 @@ void bind_columns(nb::module_& m) {
       .def_prop_ro("plain_bytes", &LeafColumn::plain_bytes)
       .def("dictionary_bytes", &LeafColumn::dictionary_bytes, ReleaseGil(),
            "The most bytes that all dictionaries together can decode to.")
-      .def("map_pages", &LeafColumn::map_pages, "entries"_a, "dictionaries"_a, ReleaseGil(),
-           "Give the values of pages without a dictionary to `entries`, and all dictionaries if "
+      .def("map_pages", &LeafColumn::number_pages, "strings"_a, "dictionaries"_a, ReleaseGil(),
+           "Add the strings of pages without a dictionary to `strings`, and all dictionaries if "
            "`dictionaries`.")
       .def_prop_ro("page_starts", &LeafColumn::page_starts)
       .def_prop_ro("value_bytes",
@@ -333,7 +330,7 @@ void bind_columns(nb::module_& m) {
 
   nb::class_<Field>(m, "Field")
       .def("tested", &Field::tested, "test"_a)
-      .def("mapped", &Field::mapped, "entries"_a);
+      .def("mapped", &Field::numbered, "strings"_a);
   m.def(
       "structural_field",
       [](NodePtr root, bool coded) { return FieldPtr(new StructuralField(std::move(root), coded)); },

@@ -86,7 +86,7 @@ bool LeafColumn::alias(const RowRange& range, const Overlays& overlays, LeafOutp
   Span bytes;
   std::shared_ptr<const Source> owner;
   if (type_.variable()) {
-    if (out.coded || out.map || rows == 0) return false;
+    if (out.coded || out.strings || rows == 0) return false;
     visit_pages(range.begin, range.end, [&](size_t i, uint64_t from, uint64_t to) {
       const Source& source = overlaid(sources_[i], overlays);
       if (to - from != rows || !source.aliasable()) return;
@@ -130,7 +130,8 @@ void LeafColumn::decode(const Selection& selection, const Overlays& overlays, Le
       reduce_range(range.begin, range.end, overlays, out, scratch);
     return;
   }
-  if (out.map) out.mapped.reserve(std::min<uint64_t>(selection.count() * out.map->width(), kMostReserved));
+  if (out.strings)
+    out.numbers.reserve(std::min<uint64_t>(selection.count() * out.strings->width(), kMostReserved));
   if (selection.ranges.size() == 1 && alias(selection.ranges[0], overlays, out)) return;
   for (const RowRange& range : selection.ranges) decode_range(range.begin, range.end, overlays, out, scratch);
 }
@@ -141,8 +142,8 @@ void LeafColumn::decode_wanted(const RowRange& range, RowMask mask, const Overla
   const uint64_t wanted = mask.count(range.end - range.begin);
   if (out.narrow)
     out.narrowed.reserve(std::min(wanted * 8, kMostReserved));
-  else if (out.map)
-    out.mapped.reserve(std::min(wanted * out.map->width(), kMostReserved));
+  else if (out.strings)
+    out.numbers.reserve(std::min(wanted * out.strings->width(), kMostReserved));
   else if (out.coded)
     out.codes.reserve(std::min(wanted * sizeof(int32_t), kMostReserved));
   else
@@ -217,7 +218,7 @@ void LeafColumn::reduce_range(uint64_t begin, uint64_t end, const Overlays& over
 
 void LeafColumn::decode_range(uint64_t begin, uint64_t end, const Overlays& overlays, LeafOutput& out,
                               Scratch& scratch) const {
-  if (out.values.length() == 0 && !out.map) reserve(begin, end, out);
+  if (out.values.length() == 0 && !out.strings) reserve(begin, end, out);
   visit_pages(begin, end, [&](size_t i, uint64_t from, uint64_t to) {
     pages_[i]->decode_range(overlaid(sources_[i], overlays), from, to, out, scratch);
   });
@@ -287,15 +288,15 @@ uint64_t LeafColumn::dictionary_bytes() const {
   return total;
 }
 
-void LeafColumn::map_pages(EntryMap& map, bool dictionaries) const {
+void LeafColumn::number_pages(StringNumbers& strings, bool dictionaries) const {
   Scratch scratch;
   visit_all([&](const Page& page, const Source& source) {
     if (page.gives_codes()) {
-      if (dictionaries) page.map_dictionary(source, map);
+      if (dictionaries) page.number_dictionary(source, strings);
       return;
     }
     LeafOutput out(type_, path_);
-    out.as_mapped(map);
+    out.as_numbers(strings);
     page.decode_range(source, 0, page.most_distinct(), out, scratch);
   });
 }

@@ -6,9 +6,9 @@
 
 #include "core/arrow_abi.hpp"
 #include "decode/array_builder.hpp"
-#include "decode/entry_map.hpp"
 #include "decode/page.hpp"
 #include "decode/selection.hpp"
+#include "decode/string_numbers.hpp"
 
 namespace lance {
 
@@ -41,8 +41,8 @@ class LeafColumn {
   uint64_t dictionary_bytes() const;
   // Bytes in the file of the pages that have several values, and no dictionary.
   uint64_t plain_bytes() const;
-  // Gives the values of pages without a dictionary to `map`, and all dictionaries if `dictionaries`.
-  void map_pages(EntryMap& map, bool dictionaries) const;
+  // Adds the strings of pages without a dictionary to a list, and all dictionaries if `dictionaries`.
+  void number_pages(StringNumbers& strings, bool dictionaries) const;
   // First row of each page, then the number of rows.
   const std::vector<uint64_t>& page_starts() const { return starts_; }
 
@@ -107,7 +107,7 @@ class Field {
   virtual std::shared_ptr<const Field> narrowed() const { return nullptr; }
   // The same field of strings, of which comes what stands for the entries of their dictionaries; null if a
   // page has none.
-  virtual std::shared_ptr<const Field> mapped(EntryMapPtr) const { return nullptr; }
+  virtual std::shared_ptr<const Field> numbered(StringNumbersPtr) const { return nullptr; }
 };
 
 using FieldPtr = std::shared_ptr<const Field>;

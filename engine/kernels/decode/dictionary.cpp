@@ -253,39 +253,29 @@ bool Dictionary::gather_narrow(Span indices, unsigned index_width, uint64_t coun
 }
 
 template <typename Index>
-void Dictionary::map_from(const Index* indices, uint64_t count, const EntryValues& entries, unsigned width,
-                          Bytes& out, Validity& valid) const {
+void Dictionary::numbers_from(const Index* indices, uint64_t count, const uint8_t* numbers, unsigned width,
+                              Bytes& out) const {
   check_indices(indices, count, count_);
-  const uint8_t* values = entries.values.data();
   uint8_t* target = out.extend(count * width);
-  switch (width) {
-    case 1:
-      gather_fixed<Index, 1>(indices, count, values, target);
-      break;
-    case 4:
-      gather_fixed<Index, 4>(indices, count, values, target);
-      break;
-    default:
-      gather_fixed<Index, 8>(indices, count, values, target);
-  }
-  if (entries.valid.empty()) return valid.append_valid(count);
-  Bits bits;
-  append_tests(bits, count, [&](uint64_t i) { return entries.valid[indices[i]]; });
-  valid.append_bits(bits.data(), 0, count);
+  if (width == 1)
+    gather_fixed<Index, 1>(indices, count, numbers, target);
+  else
+    gather_fixed<Index, 4>(indices, count, numbers, target);
 }
 
-void Dictionary::gather_mapped(Span indices, unsigned index_width, uint64_t count, const EntryValues& entries,
-                               unsigned width, Bytes& out, Validity& valid) const {
+void Dictionary::gather_numbers(Span indices, unsigned index_width, uint64_t count, const Bytes& numbers,
+                                unsigned width, Bytes& out) const {
   check(count <= indices.size / index_width, "there are fewer dictionary indices than values");
+  const uint8_t* of = numbers.data();
   switch (index_width) {
     case 1:
-      return map_from(indices.data, count, entries, width, out, valid);
+      return numbers_from(indices.data, count, of, width, out);
     case 2:
-      return map_from(reinterpret_cast<const uint16_t*>(indices.data), count, entries, width, out, valid);
+      return numbers_from(reinterpret_cast<const uint16_t*>(indices.data), count, of, width, out);
     case 4:
-      return map_from(reinterpret_cast<const uint32_t*>(indices.data), count, entries, width, out, valid);
+      return numbers_from(reinterpret_cast<const uint32_t*>(indices.data), count, of, width, out);
     default:
-      return map_from(reinterpret_cast<const uint64_t*>(indices.data), count, entries, width, out, valid);
+      return numbers_from(reinterpret_cast<const uint64_t*>(indices.data), count, of, width, out);
   }
 }
 

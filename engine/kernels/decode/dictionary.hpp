@@ -4,7 +4,6 @@
 
 #include "core/remembered.hpp"
 #include "decode/block_decoder.hpp"
-#include "decode/entry_map.hpp"
 #include "decode/leaf.hpp"
 
 namespace lance {
@@ -36,10 +35,9 @@ class Dictionary {
 
   // Appends the values, decimals of 128 bits, in 64 bits to `out`; false where some have more bits.
   bool gather_narrow(Span indices, unsigned index_width, uint64_t count, Bytes& out) const;
-  // Appends what stands for the values that `indices` point at, `width` bytes each, and whether it is not
-  // null.
-  void gather_mapped(Span indices, unsigned index_width, uint64_t count, const EntryValues& entries,
-                     unsigned width, Bytes& out, Validity& valid) const;
+  // Appends the numbers, of `width` bytes (1 or 4), of the values that `indices` point at.
+  void gather_numbers(Span indices, unsigned index_width, uint64_t count, const Bytes& numbers,
+                      unsigned width, Bytes& out) const;
   // Appends the values that `indices` (fixed-width, unsigned, `index_width` bytes each) point at.
   void gather(Span indices, unsigned index_width, uint64_t count, LeafValues& out) const;
 
@@ -47,8 +45,8 @@ class Dictionary {
   template <typename Index>
   void match_from(const Index* indices, uint64_t count, const uint8_t* passing, Bits& out) const;
   template <typename Index>
-  void map_from(const Index* indices, uint64_t count, const EntryValues& entries, unsigned width, Bytes& out,
-                Validity& valid) const;
+  void numbers_from(const Index* indices, uint64_t count, const uint8_t* numbers, unsigned width,
+                    Bytes& out) const;
   template <typename Index>
   void gather_from(const Index* indices, uint64_t count, LeafValues& out) const;
   template <typename Index, typename Offset>

@@ -133,7 +133,7 @@ LeafOutput::Mark LeafOutput::mark() const {
           values.data.size(),
           codes.size(),
           narrowed.size(),
-          mapped.size()};
+          numbers.size()};
 }
 
 void LeafOutput::keep(const Mark& before, RowMask mask, uint64_t rows, bool has_dictionary) {
@@ -142,11 +142,10 @@ void LeafOutput::keep(const Mark& before, RowMask mask, uint64_t rows, bool has_
     layer.validity.keep(before.rows, mask);
   }
   if (sieve && has_dictionary) return;  // only what is wanted was looked up
-  if (map) {
-    const uint64_t first = before.mapped / map->width();
-    check(mapped.size() == (first + rows) * map->width(), "a page has another number of values than rows");
-    mapped_valid.keep(first, mask);
-    return keep_tail(mapped, before.mapped, map->width(), rows, mask);
+  if (strings) {
+    const unsigned width = strings->width();
+    check(numbers.size() == before.numbers + rows * width, "a page has another number of values than rows");
+    return keep_tail(numbers, before.numbers, width, rows, mask);
   }
   const bool of_codes = coded && has_dictionary;
   const bool narrow_already = narrowed.size() > before.narrowed;

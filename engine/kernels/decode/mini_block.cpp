@@ -68,9 +68,9 @@ class MiniBlock : public Page {
 
   uint64_t most_distinct() const override { return d_.dictionary ? d_.dictionary_items : rows_; }
 
-  void map_dictionary(const Source& source, EntryMap& map) const override {
+  void number_dictionary(const Source& source, StringNumbers& strings) const override {
     prepare(source);
-    if (dictionary_) map.of(*dictionary_, type_);
+    if (dictionary_) strings.of(*dictionary_);
   }
 
   void gather(const Source& source, const uint32_t* rows, size_t count, LeafOutput& out,
@@ -315,9 +315,9 @@ class MiniBlock : public Page {
       dictionary_->match(codes, d_.index_width, indices.length(), entries->data(), out.matches);
     } else if (out.narrow) {
       out.fits &= dictionary_->gather_narrow(codes, d_.index_width, indices.length(), out.narrowed);
-    } else if (out.map) {
-      dictionary_->gather_mapped(codes, d_.index_width, indices.length(), *out.map->of(*dictionary_, type_),
-                                 out.map->width(), out.mapped, out.mapped_valid);
+    } else if (out.strings) {
+      dictionary_->gather_numbers(codes, d_.index_width, indices.length(), *out.strings->of(*dictionary_),
+                                  out.strings->width(), out.numbers);
     } else if (out.coded) {
       dictionary_->check_codes(codes, d_.index_width, indices.length());
       out.add_codes(codes, d_.index_width, indices.length(), base);

@@ -38,16 +38,13 @@ void LeafOutput::narrow_values() {
   values.clear();
 }
 
-void LeafOutput::map_values() {
+void LeafOutput::number_values() {
   const uint64_t count = values.length();
-  if (!map || !count) return;
+  if (!strings || !count) return;
   const LeafType& type = values.type();
-  const Dictionary strings(std::move(values), count);
+  const Dictionary all(std::move(values), count);
   values = LeafValues(type);
-  const EntryValuesPtr found = map->once(strings, type);
-  copy_bytes(mapped.extend(found->values.size()), found->values.data(), found->values.size());
-  if (found->valid.empty()) return mapped_valid.append_valid(count);
-  for (uint8_t valid : found->valid) mapped_valid.append_word(valid, 1, !valid);
+  strings->number(all, numbers);
 }
 
 void LeafOutput::add_identity_codes(uint64_t first) {
@@ -80,8 +77,8 @@ void Page::decode_range(const Source& source, uint64_t begin, uint64_t end, Leaf
   decode(source, begin, end, out, scratch);
   if (out.coded && !gives_codes()) out.add_identity_codes(values);
   out.narrow_values();
-  out.map_values();
-  if (type_.variable() && !out.test && !out.map && !out.sieve) {
+  out.number_values();
+  if (type_.variable() && !out.test && !out.strings && !out.sieve) {
     seen_rows_.fetch_add(end - begin, std::memory_order_relaxed);
     seen_bytes_.fetch_add(out.values.data.size() - before, std::memory_order_relaxed);
   }
@@ -94,7 +91,7 @@ void Page::decode_rows(const Source& source, const uint32_t* rows, size_t count,
   gather(source, rows, count, out, scratch);
   if (out.coded && !gives_codes()) out.add_identity_codes(values);
   out.narrow_values();
-  out.map_values();
+  out.number_values();
 }
 
 void Page::gather(const Source& source, const uint32_t* rows, size_t count, LeafOutput& out,

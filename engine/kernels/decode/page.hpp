@@ -9,9 +9,9 @@
 
 #include "core/source.hpp"
 #include "decode/block_decoder.hpp"
-#include "decode/entry_map.hpp"
 #include "decode/leaf.hpp"
 #include "decode/levels.hpp"
+#include "decode/string_numbers.hpp"
 #include "decode/value_decoder.hpp"
 
 namespace lance {
@@ -42,10 +42,10 @@ struct LeafOutput {
   void as_narrow() { narrow = true; }
   // Moves the values so far to `narrowed`.
   void narrow_values();
-  // From now on, appends what stands for the entries of dictionaries, instead of values.
-  void as_mapped(EntryMap& by) { map = &by; }
-  // Turns the values so far, which are those of a page without a dictionary, into what stands for them.
-  void map_values();
+  // Asks for the numbers of strings in a list instead of values.
+  void as_numbers(StringNumbers& of) { strings = &of; }
+  // Turns the values so far, which are those of a page without a dictionary, into numbers.
+  void number_values();
   // Which rows of a run are dropped before their codes are looked up in a dictionary: those that `wanted`
   // leaves out, or whose values are null or do not pass `test`. Then `wanted` is about those of `passing`.
   struct Sieve {
@@ -57,7 +57,7 @@ struct LeafOutput {
   };
   // How much there is of everything.
   struct Mark {
-    uint64_t rows, values, bytes, codes, narrowed, mapped;
+    uint64_t rows, values, bytes, codes, narrowed, numbers;
   };
   Mark mark() const;
   // Of the `rows` since `before`, from one page, keeps only those in `mask`, which begins there.
@@ -78,10 +78,9 @@ struct LeafOutput {
   Bits matches;  // one per value tested
   bool narrow = false;
   Bytes narrowed;  // 64 bits each
-  EntryMap* map = nullptr;
-  Bytes mapped;           // `map->width()` bytes each
-  Validity mapped_valid;  // of these values, apart from that of the rows
-  bool fits = true;       // whether all `narrowed` values have so few bits; those of nulls count too
+  StringNumbers* strings = nullptr;
+  Bytes numbers;     // `strings->width()` bytes each
+  bool fits = true;  // whether all `narrowed` values have so few bits; those of nulls count too
 };
 
 // One page of a column. Immutable after `prepare`, which reads what every access needs (chunk index,
@@ -105,8 +104,8 @@ class Page {
   virtual uint64_t dictionary_bytes(const Source&) const { return 0; }
   // There are no more distinct values than these.
   virtual uint64_t most_distinct() const { return rows_; }
-  // Gives the dictionary, if there is one, to `map`.
-  virtual void map_dictionary(const Source&, EntryMap&) const {}
+  // Adds the strings of the dictionary, if there is one, to a list.
+  virtual void number_dictionary(const Source&, StringNumbers&) const {}
   // Throws unless the page can be read as this type at this place of the schema.
   void bind(const LeafType& type, const std::vector<Layer>& path);
   // Byte ranges that `prepare` reads, and those that rows [begin, end) need on top.

@@ -26,19 +26,19 @@ bool equal(Span one, Span other) {
 }  // namespace
 
 StringNumbers::StringNumbers(uint64_t most_strings, uint64_t most_bytes)
-    : EntryMap(4, false, kScansRemembered * most_strings),
-      most_strings_(most_strings),
+    : most_strings_(most_strings),
       most_bytes_(most_bytes),
       grows_(true),
+      most_remembered_(kScansRemembered * most_strings),
       slots_(kFirstSlots) {
   if (most_strings > INT32_MAX) throw std::invalid_argument("more strings than numbers can tell apart");
 }
 
 StringNumbers::StringNumbers(const std::vector<std::string>& strings)
-    : EntryMap(1, false, uint64_t{1} << 20),
-      most_strings_(strings.size()),
+    : most_strings_(strings.size()),
       most_bytes_(UINT64_MAX),
       grows_(false),
+      most_remembered_(uint64_t{1} << 20),
       slots_(kFirstSlots) {
   if (strings.size() > 256) throw std::invalid_argument("more strings than a byte can tell apart");
   for (const std::string& string : strings) {
@@ -105,36 +105,51 @@ void StringNumbers::grow() {
   for (uint64_t i = 0; i < entries_.size(); ++i) place(entries_[i].hash, static_cast<uint32_t>(i));
 }
 
-bool StringNumbers::number(std::span<const Span> strings, int32_t* numbers) {
-  std::vector<uint64_t> hashes(strings.size());
-  for (size_t i = 0; i < strings.size(); ++i) hashes[i] = hash_of(strings[i]);
-  std::lock_guard lock(mutex_);
-  for (size_t i = 0; i < strings.size(); ++i) {
-    if (i + kAhead < strings.size()) __builtin_prefetch(&slots_[hashes[i + kAhead] & (slots_.size() - 1)]);
-    const uint32_t number = find_or_add(strings[i], hashes[i]);
-    if (number == kUnknown) return false;
-    numbers[i] = static_cast<int32_t>(number);
+void StringNumbers::number(const Dictionary& dictionary, Bytes& out) {
+  const uint64_t count = dictionary.size();
+  std::vector<uint64_t> hashes(count);
+  for (uint64_t i = 0; i < count; ++i) hashes[i] = hash_of(dictionary.string(i));
+  uint8_t* to = out.extend(count * width());
+  if (!grows_) {
+    std::shared_lock lock(mutex_);
+    for (uint64_t i = 0; i < count; ++i) {
+      const uint32_t number = find(dictionary.string(i), hashes[i]);
+      check(number != kUnknown, "a dictionary has other values than before");
+      to[i] = static_cast<uint8_t>(number);
+    }
+    return;
   }
-  return true;
+  std::lock_guard lock(mutex_);
+  for (uint64_t i = 0; i < count; ++i) {
+    if (i + kAhead < count) __builtin_prefetch(&slots_[hashes[i + kAhead] & (slots_.size() - 1)]);
+    const uint32_t number = find_or_add(dictionary.string(i), hashes[i]);
+    check(number != kUnknown, "a dictionary has more values than it claims");
+    store(to + i * sizeof(number), number);
+  }
 }
 
-EntryValuesPtr StringNumbers::map(const Dictionary& dictionary, const LeafType&) {
-  const uint64_t count = dictionary.size();
-  std::vector<Span> strings(count);
-  for (uint64_t i = 0; i < count; ++i) strings[i] = dictionary.string(i);
-  auto found = std::make_shared<EntryValues>();
-  uint8_t* values = found->values.extend(count * width());
-  if (grows_) {
-    check(number(strings, reinterpret_cast<int32_t*>(values)), "a dictionary has more values than it claims");
-    return found;
+std::shared_ptr<const Bytes> StringNumbers::of(const Dictionary& dictionary) {
+  std::shared_ptr<Slot> slot;
+  {
+    std::lock_guard lock(remembered_mutex_);
+    std::shared_ptr<Slot>& found = remembered_[dictionary.identity().number()];
+    slot = found ? found : std::make_shared<Slot>();
+    if (!found) {
+      if (remembered_entries_ + dictionary.size() > most_remembered_) {
+        remembered_.clear();
+        remembered_entries_ = 0;
+      }
+      remembered_[dictionary.identity().number()] = slot;
+      remembered_entries_ += dictionary.size();
+    }
   }
-  std::shared_lock lock(mutex_);
-  for (uint64_t i = 0; i < count; ++i) {
-    const uint32_t number = find(strings[i], hash_of(strings[i]));
-    check(number != kUnknown, "a dictionary has other values than before");
-    values[i] = static_cast<uint8_t>(number);
+  std::lock_guard lock(slot->mutex);  // others wait for this dictionary only
+  if (!slot->numbers) {
+    auto numbers = std::make_shared<Bytes>();
+    number(dictionary, *numbers);
+    slot->numbers = std::move(numbers);
   }
-  return found;
+  return slot->numbers;
 }
 
 namespace {

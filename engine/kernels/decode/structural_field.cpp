@@ -82,24 +82,13 @@ Validity both_valid(Validity& one, Validity& other) {
   return found;
 }
 
-// What stands for the values.
-ArrayBuilder export_mapped(LeafOutput& output, const EntryMap& map) {
+// The numbers of strings.
+ArrayBuilder export_numbers(LeafOutput& output, unsigned width) {
   Validity& validity = output.layers.front().validity;
-  const uint64_t rows = validity.length();
-  check(output.mapped.size() == rows * map.width() && output.mapped_valid.length() == rows,
-        "the levels and the values of a page disagree");
-  ArrayBuilder array(rows);
-  Validity& own = output.mapped_valid;
-  if (own.null_count() && validity.null_count()) own = both_valid(own, validity);
-  array.add_validity(own.null_count() ? own : validity);
-  if (!map.is_boolean()) {
-    array.add_buffer(std::move(output.mapped));
-    return array;
-  }
-  Bits bits;
-  const uint8_t* bytes = output.mapped.data();
-  append_tests(bits, rows, [=](uint64_t i) { return bytes[i]; });
-  array.add_buffer(std::move(bits.bytes()));
+  check(output.numbers.size() == validity.length() * width, "the levels and the values of a page disagree");
+  ArrayBuilder array(validity.length());
+  array.add_validity(validity);
+  array.add_buffer(std::move(output.numbers));
   return array;
 }
 
@@ -257,7 +246,7 @@ FieldPtr StructuralField::tested(ValueTestPtr test) const {
 }
 
 bool StructuralField::keeps(const ValueTest& test) const {
-  return root_->kind == Node::Kind::kLeaf && root_->packed.empty() && !test_ && !narrow_ && !map_ &&
+  return root_->kind == Node::Kind::kLeaf && root_->packed.empty() && !test_ && !narrow_ && !strings_ &&
          root_->leaf->keeps(test);
 }
 
@@ -284,13 +273,13 @@ FieldPtr StructuralField::narrowed() const {
   return field;
 }
 
-FieldPtr StructuralField::mapped(EntryMapPtr map) const {
+FieldPtr StructuralField::numbered(StringNumbersPtr strings) const {
   const Node& node = *root_;
   if (node.kind != Node::Kind::kLeaf || !node.packed.empty()) return nullptr;
   const LeafType& type = node.leaf->type();
   if (!type.variable() || !type.dims.empty()) return nullptr;
   auto field = std::make_shared<StructuralField>(root_, false);
-  field->map_ = std::move(map);
+  field->strings_ = std::move(strings);
   return field;
 }
 
@@ -317,7 +306,7 @@ ArrayBuilder StructuralField::decode(const Selection& selection, const Overlays&
     if (coded_) outputs.back().as_codes();
     if (test_) outputs.back().as_matches(*test_);
     if (narrow_) outputs.back().as_narrow();
-    if (map_) outputs.back().as_mapped(*map_);
+    if (strings_) outputs.back().as_numbers(*strings_);
     if (items_per_row == 1) {
       leaf->decode(selection, overlays, outputs.back(), scratch);
       continue;
@@ -338,7 +327,7 @@ ArrayBuilder StructuralField::decode(const Selection& selection, const Overlays&
   // A field that is read without the structs around it is null where one of these is.
   if (root_->kind == Node::Kind::kLeaf && outputs.front().layers.size() > 1)
     outputs.front().layers.front().validity = all_valid(outputs.front().layers);
-  if (map_) return export_mapped(outputs.front(), *map_);
+  if (strings_) return export_numbers(outputs.front(), strings_->width());
   size_t next = 0;
   return export_node(*root_, 0, outputs, next, selection.count());
 }

@@ -31,7 +31,7 @@ class StructuralField : public Field {
   std::pair<ArrayBuilder, ArrayBuilder> decode_passing(const RowRange& range, const ValueTest& test,
                                                        Scratch& scratch) const override;
   FieldPtr narrowed() const override;
-  FieldPtr mapped(EntryMapPtr map) const override;
+  FieldPtr numbered(StringNumbersPtr strings) const override;
   ArrayBuilder decode(const Selection& selection, const Overlays& overlays, Scratch& scratch) const override;
 
  private:
@@ -45,7 +45,7 @@ class StructuralField : public Field {
   bool coded_;
   ValueTestPtr test_;  // null: the values themselves are requested
   bool narrow_ = false;
-  EntryMapPtr map_;  // null: not mapped
+  StringNumbersPtr strings_;  // null: without numbers
   std::vector<Leaf> leaves_;
   bool one_per_row_ = true;  // whether every leaf has a value per row
 };

@@ -124,8 +124,6 @@ ValueTestPtr make_integer_set(unsigned bits, const std::string& values, bool neg
 // Floats of 32 or 64 bits in [low, high], or NaN if `nan`.
 ValueTestPtr make_float_range(unsigned bits, double low, double high, bool nan, bool negative_nan,
                               bool negate);
-// Binary JSON documents that contain the bytes `wanted`, which is not empty; other values pass.
-ValueTestPtr make_stored_json(std::string wanted);
 // Strings that are one of `values`.
 ValueTestPtr make_string_set(std::vector<std::string> values, bool negate);
 

@@ -35,8 +35,8 @@ class KeyBounds:
 
     def filter(self, schema: pa.Schema) -> Node | None:
         """A condition that every row with one of the keys passes; None if unknown."""
-        found = (bounds.filter(build.column(schema, [name])) for name, bounds in self._columns.items())
-        known = [node for node in found if node is not None]
+        conditions = (bounds.filter(build.column(schema, [name])) for name, bounds in self._columns.items())
+        known = [node for node in conditions if node is not None]
         return build.conjunction(known) if known else None
 
 
@@ -84,8 +84,8 @@ class _Bounds:
 
 def _ends(column: pa.Array) -> pa.Array:
     """The minimum and the maximum, exactly: Python's own values have no nanoseconds or year 10000."""
-    found = pc.min_max(column)
-    return pa.array([found["min"], found["max"]], found["min"].type)
+    extremes = pc.min_max(column)
+    return pa.array([extremes["min"], extremes["max"]], extremes["min"].type)
 
 
 def possible_rows(
@@ -103,7 +103,7 @@ def possible_rows(
         wanted = [fragment for fragment in snapshot.fragments if fragment.id in fragments]
         rows = scan(snapshot, columns, fragments=wanted, reader_for=reader_for)
     else:
-        found = rows_that_may_pass(snapshot, filter, reader_for)
-        splits = [split for split in found if split.fragment_id in fragments]
+        candidates = rows_that_may_pass(snapshot, filter, reader_for)
+        splits = [split for split in candidates if split.fragment_id in fragments]
         rows = scan(snapshot, columns, splits=splits, reader_for=reader_for)
     return rows.read_here() if snapshot.num_rows <= _FEW_ROWS else rows.to_batches()

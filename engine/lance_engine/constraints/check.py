@@ -82,9 +82,9 @@ class RowChecks:
         new.renumbered(version, ids, reader_for)
         unseen = [fragment for fragment in kept if _stored(fragment, key.fields) not in passed]
         newer = {fragment.id for fragment in unseen if read is not None and fragment.id > _last_id(read)}
-        found = new.duplicates({fragment.id for fragment in unseen} - newer, newer)
-        if found is not None:
-            _refuse_duplicates(key, found, version, before, operation)
+        duplicates = new.duplicates({fragment.id for fragment in unseen} - newer, newer)
+        if duplicates is not None:
+            _refuse_duplicates(key, duplicates, version, before, operation)
         passed.update(_stored(fragment, key.fields) for fragment in kept)
         self._keys[key, files] = new, passed
 
@@ -110,11 +110,11 @@ class RowChecks:
 def parsed_condition(check: Check, version: Snapshot) -> Node:
     """The condition as a filter: only the engine's own language is understood, and nothing is executed."""
     try:
-        found = parse_filter(check.condition, version)
-        assert found is not None
-        for name in columns_of(found):
+        condition = parse_filter(check.condition, version)
+        assert condition is not None
+        for name in columns_of(condition):
             version.schema.field(name)
-        return found
+        return condition
     except LanceError as error:
         raise UnsupportedFeatureError(
             f"The condition of the constraint '{check.name}' cannot be checked: {error.message}",
@@ -156,13 +156,13 @@ def _changed(
 
 
 def _refuse_duplicates(
-    key: Key, found: Duplicates, version: Snapshot, before: Snapshot | None, operation: Operation
+    key: Key, duplicates: Duplicates, version: Snapshot, before: Snapshot | None, operation: Operation
 ) -> NoReturn:
-    texts = [_key_text(key, values, version) for values in found.keys]
+    texts = [_key_text(key, values, version) for values in duplicates.keys]
     kind = "primary key" if key.is_primary else "unique"
     what = f"key {texts[0]} violates" if len(texts) == 1 else f"keys {', '.join(texts)} violate"
     message = f"Duplicate {what} {kind} constraint"
-    if found.newer and isinstance(operation, Update):
+    if duplicates.newer and isinstance(operation, Update):
         raise CommitConflictError(
             f"{message}: another writer inserted such a row",
             path=version.uri,

@@ -81,10 +81,10 @@ class HashSet:
 
     def among(self, others: U64Array) -> npt.NDArray[np.bool_]:
         """For each of others, whether it is in the set."""
-        found: npt.NDArray[np.bool_] = self._present[others >> np.uint64(64 - _TABLE_BITS)]
-        likely = np.flatnonzero(found)
+        present: npt.NDArray[np.bool_] = self._present[others >> np.uint64(64 - _TABLE_BITS)]
+        likely = np.flatnonzero(present)
         if len(likely):
             places = np.searchsorted(self.hashes, others[likely])
             places[places == len(self.hashes)] = 0
-            found[likely] = self.hashes[places] == others[likely]
-        return found
+            present[likely] = self.hashes[places] == others[likely]
+        return present

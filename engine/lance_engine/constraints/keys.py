@@ -33,12 +33,12 @@ class Keys:
         self.count = 0
         for name, column in zip(names, columns, strict=True):
             positions = _positions_of(name, column)
-            found = positions.find(column)
+            numbers = positions.find(column)
             if not self._steps:
                 self._steps.append((positions, None))
-                self.numbers, self.count = found, positions.count
+                self.numbers, self.count = numbers, positions.count
                 continue
-            combined = _combined(self.numbers, found, positions.count)
+            combined = _combined(self.numbers, numbers, positions.count)
             values = distinct(combined[combined >= 0])
             self._steps.append((positions, values))
             self.numbers = _number(combined, values)
@@ -88,9 +88,9 @@ class _TablePositions:
 
     def find(self, column: pa.Array) -> I64Array:
         rows, numbers = self.matches(column)
-        found = np.full(len(column), -1, dtype=np.int64)
-        found[rows] = numbers
-        return found
+        positions = np.full(len(column), -1, dtype=np.int64)
+        positions[rows] = numbers
+        return positions
 
     def matches(self, column: pa.Array) -> tuple[I64Array, I64Array]:
         values, valid = _whole_numbers(column)
@@ -114,8 +114,8 @@ class _HashedPositions:
         self.count = len(values)
 
     def find(self, column: pa.Array) -> I64Array:
-        found = pc.index_in(plain(column), value_set=self._values)
-        positions: I64Array = pc.fill_null(found, -1).to_numpy().astype(np.int64)
+        indices = pc.index_in(plain(column), value_set=self._values)
+        positions: I64Array = pc.fill_null(indices, -1).to_numpy().astype(np.int64)
         return positions
 
     def matches(self, column: pa.Array) -> tuple[I64Array, I64Array]:

@@ -87,11 +87,11 @@ class NewKeys:
             parts.append(self._of_turn(batch, turn)[0])
         hashes = np.concatenate(parts) if parts else np.empty(0, np.uint64)
         hashes.sort()
-        found = HashSet(hashes), hashes[1:][hashes[1:] == hashes[:-1]]
+        held = HashSet(hashes), hashes[1:][hashes[1:] == hashes[:-1]]
         self._bounds = self._bounds or bounds
         if self._turns == 1:
-            self._held = found
-        return found
+            self._held = held
+        return held
 
     def _of_turn(self, batch: pa.RecordBatch, turn: int) -> tuple[U64Array, Any]:
         hashes, rows = key_hashes(batch.columns)

@@ -45,7 +45,7 @@ def validity(array: pa.Array) -> pa.Buffer | None:
 
 
 def _descend(
-    array: pa.Array, field: Field, path: list[Field], levels: LevelBuilder, found: list[Leaf]
+    array: pa.Array, field: Field, path: list[Field], levels: LevelBuilder, leaves: list[Leaf]
 ) -> None:
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
@@ -53,17 +53,17 @@ def _descend(
         levels.add_item(validity(array), array.offset, len(array))
         finished = levels.finish()
         _check_nulls(finished, path)
-        found.append(Leaf(field, _path_text(path), array, finished, _items_per_row(path)))
+        leaves.append(Leaf(field, _path_text(path), array, finished, _items_per_row(path)))
     elif pa.types.is_struct(array.type):
         levels.add_item(validity(array), array.offset, len(array))
         for number, child in enumerate(field.children):
-            _descend(array.field(number), child, [*path, child], levels.clone(), found)
+            _descend(array.field(number), child, [*path, child], levels.clone(), leaves)
     elif pa.types.is_fixed_size_list(array.type):
         size = array.type.list_size
         levels.add_fixed_size_list(validity(array), array.offset, len(array), size)
         items = array.values.slice(array.offset * size, len(array) * size)
         child = field.children[0]
-        _descend(items, child, [*path, child], levels, found)
+        _descend(items, child, [*path, child], levels, leaves)
     else:
         items = array.values
         bits = 64 if pa.types.is_large_list(array.type) else 32
@@ -75,7 +75,7 @@ def _descend(
             # Items under null lists are not stored, so the others are contiguous.
             items = items.filter(pa.array(np.asarray(keep).view(bool)))
         child = field.children[0]
-        _descend(items, child, [*path, child], levels, found)
+        _descend(items, child, [*path, child], levels, leaves)
 
 
 def _check_nulls(levels: Levels, path: list[Field]) -> None:

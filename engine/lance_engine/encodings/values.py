@@ -124,8 +124,8 @@ def strings_of(array: pa.Array, levels: Levels | None) -> Strings:
     """Values of variable width; `levels` mark the nulls."""
     _, offsets, data = array.buffers()
     bits = offset_bits(array.type)
-    found = kernels.VariableInput(offsets, data, bits, array.offset, len(array), levels)
-    return Strings(found, pa.types.is_string(array.type) or pa.types.is_large_string(array.type))
+    values = kernels.VariableInput(offsets, data, bits, array.offset, len(array), levels)
+    return Strings(values, pa.types.is_string(array.type) or pa.types.is_large_string(array.type))
 
 
 def offset_bits(arrow_type: pa.DataType) -> int:

@@ -47,10 +47,10 @@ def alike(nodes: Sequence[Node]) -> list[Node]:
 
 
 def _common(kinds: Sequence[pa.DataType]) -> pa.DataType | None:
-    found: pa.DataType | None = kinds[0]
+    common: pa.DataType | None = kinds[0]
     for kind in kinds[1:]:
-        found = None if found is None else common_type(found, kind)
-    return found
+        common = None if common is None else common_type(common, kind)
+    return common
 
 
 def _item_type(kind: pa.DataType) -> pa.DataType:
@@ -103,8 +103,8 @@ def _fitted(value: pa.Scalar, kind: pa.DataType) -> pa.Scalar | None:
         return list_scalar(items, kind)
     if is_nested(kind) or is_nested(value.type):
         return None
-    found, held = place(value, kind)
-    return held if found is Place.EXACT else None
+    where, held = place(value, kind)
+    return held if where is Place.EXACT else None
 
 
 def _with_alike_items(lists: Node, wanted: Node) -> list[Node]:

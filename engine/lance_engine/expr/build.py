@@ -56,7 +56,7 @@ def column(schema: pa.Schema, parts: Sequence[str], *, exact: bool = True) -> Co
     """The column, or field of a struct column, named by `parts`; ignores case unless `exact`."""
     fields: Iterable[pa.Field] = schema
     kind: pa.DataType | None = None
-    found: list[str] = []
+    names: list[str] = []
     for part in parts:
         available = {field.name: field for field in fields}
         name = part
@@ -64,11 +64,11 @@ def column(schema: pa.Schema, parts: Sequence[str], *, exact: bool = True) -> Co
             alike = [candidate for candidate in available if candidate.lower() == part.lower()]
             name = alike[0] if len(alike) == 1 else part
         if name not in available:
-            raise _column_not_found([*found, part], found, list(available))
-        found.append(name)
+            raise _column_not_found([*names, part], names, list(available))
+        names.append(name)
         kind = filtered_type(available[name])
         fields = [kind.field(index) for index in range(kind.num_fields)] if at.is_struct(kind) else ()
-    return Column(tuple(found), kind)
+    return Column(tuple(names), kind)
 
 
 def _column_not_found(
@@ -112,14 +112,14 @@ def compare(op: str, left: Node, right: Node) -> Node:
     if at.is_decimal(left.type) and at.is_floating(right.type):
         left, right = cast(left, right.type), right
     stored = left.stored_type if isinstance(left, Column) else left.type
-    found, value = place(right.value, stored)
-    if found is Place.EXACT:
+    where, value = place(right.value, stored)
+    if where is Place.EXACT:
         return Comparison(op, left, Literal(value))
     if op in ("=", "<>"):
         return never(left) if op == "=" else always(left)
-    if found is Place.BETWEEN:
+    if where is Place.BETWEEN:
         return Comparison("<=" if op in ("<", "<=") else ">", left, Literal(value))
-    return always(left) if (op in ("<", "<=")) == (found is Place.ABOVE) else never(left)
+    return always(left) if (op in ("<", "<=")) == (where is Place.ABOVE) else never(left)
 
 
 def _compare_constants(op: str, left: Literal, right: Literal) -> Node:

@@ -57,10 +57,10 @@ def place(constant: pa.Scalar, stored_type: pa.DataType) -> tuple[Place, pa.Scal
     if at.is_boolean(constant.type) and is_number(target):
         constant = scalar(int(constant.as_py()), pa.int64())
     if at.is_boolean(target) and at.is_integer(constant.type):
-        found, held = place(constant, pa.uint8())
+        where, held = place(constant, pa.uint8())
         if held is not None and held.as_py() > 1:
-            found = Place.ABOVE
-        return found, scalar(bool(held.as_py())) if found is Place.EXACT and held is not None else None
+            where = Place.ABOVE
+        return where, scalar(bool(held.as_py())) if where is Place.EXACT and held is not None else None
     if is_number(target) and is_number(constant.type):
         return _place_number(constant, target)
     if is_text(target) and is_text(constant.type):

@@ -93,10 +93,10 @@ def _rounded_once(values: Values, target: pa.DataType) -> Values:
     small = (np.abs(digits) < _EXACT_INTEGERS) & (words[:, 1:] == (digits >> 63)[:, None]).all(axis=1)
     missing = values.is_null().to_numpy(zero_copy_only=False)
     if 0 <= scale <= _EXACT_POWERS and bool((small | missing).all()):
-        found = digits / 10.0**scale
+        rounded = digits / 10.0**scale
     else:
-        found = np.array([0.0 if value is None else float(value) for value in values.to_pylist()])
-    return pa.array(found, pa.float64(), mask=missing).cast(target, safe=False)
+        rounded = np.array([0.0 if value is None else float(value) for value in values.to_pylist()])
+    return pa.array(rounded, pa.float64(), mask=missing).cast(target, safe=False)
 
 
 def in_zone(values: Values, zone: str) -> Values:

@@ -36,8 +36,8 @@ def divide(op: str, left: pa.Array | pa.Scalar, right: pa.Array | pa.Scalar, kin
         strict=True,
     )
     step = decimal.Decimal(1).scaleb(-kind.scale)
-    found = [None if a is None or not b else _quotient(op, a, b, step) for a, b in pairs]
-    return pa.array(found, kind)
+    quotients = [None if a is None or not b else _quotient(op, a, b, step) for a, b in pairs]
+    return pa.array(quotients, kind)
 
 
 def _quotient(

@@ -233,22 +233,22 @@ def _is_in(values: pa.Array, node: In) -> pa.BooleanArray:
         sides = (_single(side) for side in (values, held))
         values, held = (total_key(pc.add(side, scalar(0.0, side.type))) for side in sides)
     if len(held) <= (_FEW_STRINGS if is_text(held.type) or is_bytes(held.type) else _FEW_NUMBERS):
-        found = reduce(pc.or_, (_compare_constant("=", values, value) for value in held))
+        is_in = reduce(pc.or_, (_compare_constant("=", values, value) for value in held))
     else:
         if at.is_float16(held.type):
             values, held = _single(values), _single(held)
         test = members(node, held) if len(held) >= MANY else None
         if test is not None:
-            found = test(values)
+            is_in = test(values)
         else:
             if at.is_floating(held.type):
                 # is_in compares bits, and -0.0 equals 0.0.
                 zeros = pc.filter(held, pc.equal(held, scalar(0.0, held.type)))
                 held = pa.concat_arrays([held, pc.negate(zeros)])
-            found = pc.is_in(values, value_set=held)
+            is_in = pc.is_in(values, value_set=held)
         if values.null_count:
-            found = pc.if_else(pc.is_valid(values), found, _UNKNOWN)
-    return pc.if_else(found, True, _UNKNOWN) if node.has_null else found
+            is_in = pc.if_else(pc.is_valid(values), is_in, _UNKNOWN)
+    return pc.if_else(is_in, True, _UNKNOWN) if node.has_null else is_in
 
 
 def _matches(values: pa.Array, node: Match) -> pa.BooleanArray:

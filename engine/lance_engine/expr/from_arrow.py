@@ -227,13 +227,13 @@ def _field(parts: tuple[str, ...], options: pa.StructScalar, schema: pa.Schema) 
     """The struct field that options name as a dot path, ``.name`` or ``[index]`` per level."""
     path = options["field_ref"].as_py()
     column = build.column(schema, parts)
-    found = list(_resolutions(column.stored_type, path))
-    if len(found) != 1:
-        how = "does not name" if not found else "matches more than one of"
+    resolutions = list(_resolutions(column.stored_type, path))
+    if len(resolutions) != 1:
+        how = "does not name" if not resolutions else "matches more than one of"
         raise InvalidFilterError(
             f"{path!r} {how} the fields of {column}", remedy="Refer to fields by name: pc.field('a', 'b')"
         )
-    return build.column(schema, [*parts, *found[0]])
+    return build.column(schema, [*parts, *resolutions[0]])
 
 
 def _resolutions(kind: pa.DataType, path: str) -> Iterator[tuple[str, ...]]:

@@ -95,5 +95,5 @@ ALIASES: Final = {
 
 def own_name(name: str) -> str | None:
     """The name in `OWN` of the SQL function with this name."""
-    found = ALIASES.get(name, name)
-    return found if found in OWN else None
+    own = ALIASES.get(name, name)
+    return own if own in OWN else None

@@ -28,13 +28,13 @@ def without_integer_lists(text: str) -> tuple[str, list[pa.Int64Array]]:
     """
     lists: list[pa.Int64Array] = []
 
-    def shortened(found: re.Match[str]) -> str:
-        whole, numbers = found.group(), found.group(1)
+    def shortened(match: re.Match[str]) -> str:
+        whole, numbers = match.group(), match.group(1)
         if numbers is None:
             return whole
         lists.append(pa.array(np.array(numbers.split(","), dtype=np.int64)))
         name = f":{NAME}{len(lists) - 1}"
-        start = found.start(1) - found.start()
+        start = match.start(1) - match.start()
         blank = "".join("\n" if character == "\n" else " " for character in numbers[len(name) :])
         return whole[:start] + name + blank + whole[start + len(numbers) :]
 

@@ -108,32 +108,32 @@ def _by_path(values: pa.Array, path: pa.Scalar) -> Iterator[list[Any] | None]:
 
 def json_extract(values: pa.Array, path: pa.Scalar) -> pa.Array:
     """The match of a path as JSON: an array for several matches, null for no match."""
-    found = [
+    texts = [
         _text(matches[0] if len(matches) == 1 else matches) if matches else None
         for matches in _by_path(values, path)
     ]
-    return pa.array(found, pa.string())
+    return pa.array(texts, pa.string())
 
 
 def json_exists(values: pa.Array, path: pa.Scalar) -> pa.Array:
     """Whether a path has a match."""
-    return pa.array([None if found is None else bool(found) for found in _by_path(values, path)], pa.bool_())
+    return pa.array([None if match is None else bool(match) for match in _by_path(values, path)], pa.bool_())
 
 
 def json_array_length(values: pa.Array, path: pa.Scalar) -> pa.Array:
     """The number of items in the array at a path; 0 if it is not an array."""
-    found = [
+    lengths = [
         (len(matches[0]) if isinstance(matches[0], list) else 0) if matches else None
         for matches in _by_path(values, path)
     ]
-    return pa.array(found, pa.int64())
+    return pa.array(lengths, pa.int64())
 
 
 def json_array_contains(values: pa.Array, path: pa.Scalar, wanted: pa.Scalar) -> pa.Array:
     """Whether the array at a path has an item with this text."""
     item = _constant(wanted, "item")
     text = item if isinstance(item, str) else _text(item)
-    found = [
+    contains = [
         None
         if matches is None
         else bool(matches)
@@ -141,7 +141,7 @@ def json_array_contains(values: pa.Array, path: pa.Scalar, wanted: pa.Scalar) ->
         and any((held if isinstance(held, str) else _text(held)) == text for held in matches[0])
         for matches in _by_path(values, path)
     ]
-    return pa.array(found, pa.bool_())
+    return pa.array(contains, pa.bool_())
 
 
 def _member(value: Any, key: Any) -> Any:
@@ -150,8 +150,8 @@ def _member(value: Any, key: Any) -> Any:
     Text that begins with ``$.`` is a path; several matches become an array.
     """
     if isinstance(key, str) and key.startswith(_PATH_STARTS):
-        found = list(_matches(value, _steps(key)))
-        return found if len(found) > 1 else found[0] if found else _MISSING
+        matches = list(_matches(value, _steps(key)))
+        return matches if len(matches) > 1 else matches[0] if matches else _MISSING
     if isinstance(value, dict):
         return value.get(str(key), _MISSING)
     if isinstance(value, list):
@@ -196,11 +196,11 @@ def _as_boolean(value: Any) -> bool:
 def _getter(kind: pa.DataType, convert: Callable[[Any], Any]) -> Callable[[pa.Array, pa.Scalar], pa.Array]:
     def get(values: pa.Array, key: pa.Scalar) -> pa.Array:
         name = _constant(key, "key")
-        found = []
+        converted = []
         for text in _texts(values):
             value = _MISSING if text is None else _member(_parsed(text), name)
-            found.append(None if value is _MISSING or value is None else convert(value))
-        return pa.array(found, kind)
+            converted.append(None if value is _MISSING or value is None else convert(value))
+        return pa.array(converted, kind)
 
     return get
 

@@ -38,15 +38,15 @@ class _Items:
 
     def any(self, mask: pa.Array) -> BoolArray:
         """For each list, whether the mask is true for any of its items."""
-        found = np.zeros(len(self.lengths), dtype=np.bool_)
+        hit_lists = np.zeros(len(self.lengths), dtype=np.bool_)
         hits = pc.fill_null(mask, False).to_numpy(zero_copy_only=False)
-        found[self.owners[hits]] = True
-        return found
+        hit_lists[self.owners[hits]] = True
+        return hit_lists
 
-    def masked(self, found: BoolArray, also: pa.Array | None = None) -> pa.Array:
+    def masked(self, truths: BoolArray, also: pa.Array | None = None) -> pa.Array:
         """Truth values that are null where the list is, or where `also` is false."""
         valid = self.valid if also is None else pc.and_(self.valid, also)
-        return pc.if_else(valid, pa.array(found), pa.scalar(None, pa.bool_()))
+        return pc.if_else(valid, pa.array(truths), pa.scalar(None, pa.bool_()))
 
 
 def _equal(values: pa.Array, wanted: pa.Array | pa.Scalar) -> pa.Array:
@@ -98,12 +98,12 @@ def _folded(lists: pa.Array, wanted: pa.Scalar, join: np.ufunc) -> pa.Array:
     """For every list whether it has the wanted items, joined over these."""
     items = _Items(lists)
     others = _wanted_items(wanted)
-    found = np.full(len(lists), join.identity, dtype=np.bool_)
+    truths = np.full(len(lists), join.identity, dtype=np.bool_)
     if not len(others):
-        return pa.array(found)
+        return pa.array(truths)
     for item in others:
-        join(found, items.any(_item_mask(items, item)), out=found)
-    return items.masked(found)
+        join(truths, items.any(_item_mask(items, item)), out=truths)
+    return items.masked(truths)
 
 
 def _per_row(left: pa.Array, right: pa.Array, test: Callable[[Any, Any], bool]) -> pa.Array:
@@ -132,8 +132,8 @@ def array_element(lists: pa.Array, position: pa.Array | pa.Scalar) -> pa.Array:
     known = position.is_valid().to_numpy(zero_copy_only=False)
     place = pc.fill_null(position.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
     index = np.where(place > 0, items.starts + place - 1, items.ends + place)
-    found = known & (place != 0) & (index >= items.starts) & (index < items.ends)
-    return items.values.take(pa.array(np.where(found, index, 0), mask=~found))
+    exists = known & (place != 0) & (index >= items.starts) & (index < items.ends)
+    return items.values.take(pa.array(np.where(exists, index, 0), mask=~exists))
 
 
 def array_length(lists: pa.Array) -> pa.Array:
@@ -186,10 +186,10 @@ def _extreme(greatest: bool) -> Callable[[pa.Array], pa.Array]:
         items = _Items(lists)
         grouped = pa.table({"list": items.owners, "item": items.values})
         kind = "max" if greatest else "min"
-        found = grouped.group_by("list").aggregate([("item", kind)])
+        extremes = grouped.group_by("list").aggregate([("item", kind)])
         index = np.full(len(lists), -1, dtype=np.int64)
-        index[found["list"].to_numpy()] = np.arange(len(found))
-        return found[f"item_{kind}"].combine_chunks().take(pa.array(index, mask=index < 0))
+        index[extremes["list"].to_numpy()] = np.arange(len(extremes))
+        return extremes[f"item_{kind}"].combine_chunks().take(pa.array(index, mask=index < 0))
 
     return compute
 

@@ -38,13 +38,13 @@ def order(left: pa.Array, right: pa.Array) -> Order:
     if not len(left):
         return np.zeros(0, np.int8)
     valid, also = to_numpy(left.is_valid()), to_numpy(right.is_valid())
-    found: Order = valid.astype(np.int8) - also.astype(np.int8)
+    signs: Order = valid.astype(np.int8) - also.astype(np.int8)
     both = np.flatnonzero(valid & also)
-    if len(both) == len(found):
+    if len(both) == len(signs):
         return _order_valid(left, right)
     if len(both):
-        found[both] = _order_valid(left.take(pa.array(both)), right.take(pa.array(both)))
-    return found
+        signs[both] = _order_valid(left.take(pa.array(both)), right.take(pa.array(both)))
+    return signs
 
 
 def _order_valid(left: pa.Array, right: pa.Array) -> Order:
@@ -52,12 +52,12 @@ def _order_valid(left: pa.Array, right: pa.Array) -> Order:
     if is_list(kind):
         return _order_lists(left, right)
     if at.is_struct(kind):
-        found = np.zeros(len(left), np.int8)
+        signs = np.zeros(len(left), np.int8)
         for first, second in zip(left.flatten(), right.flatten(), strict=True):
-            pending = np.flatnonzero(found == 0)
+            pending = np.flatnonzero(signs == 0)
             rows = pa.array(pending)
-            found[pending] = order(first.take(rows), second.take(rows))
-        return found
+            signs[pending] = order(first.take(rows), second.take(rows))
+        return signs
     if at.is_null(kind):
         return np.zeros(len(left), np.int8)
     plain = value_type(kind)
@@ -79,10 +79,10 @@ def _order_lists(left: pa.Array, right: pa.Array) -> Order:
     each = order(
         items.take(pa.array(starts[owners] + within)), others.take(pa.array(other_starts[owners] + within))
     )
-    found: Order = np.sign(lengths - other_lengths).astype(np.int8)
+    signs: Order = np.sign(lengths - other_lengths).astype(np.int8)
     different = np.flatnonzero(each)[::-1]
-    found[owners[different]] = each[different]  # of several items, the first is written last
-    return found
+    signs[owners[different]] = each[different]  # of several items, the first is written last
+    return signs
 
 
 def same(left: pa.Array, right: pa.Array) -> pa.Array:

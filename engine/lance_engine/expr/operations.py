@@ -127,17 +127,17 @@ def with_official_casts(node: Node) -> Node:
     and times in other ways than engines do.
     """
 
-    def change(found: Node) -> Node:
-        if not isinstance(found, Cast):
-            return found
-        kind = found.operand.type
-        if at.is_integer(found.target) and (at.is_floating(kind) or at.is_decimal(kind)):
-            operand = build.cast(found.operand, pa.float32()) if at.is_float16(kind) else found.operand
-            return Cast(function("trunc", [operand]), found.target, found.lenient)
+    def change(node: Node) -> Node:
+        if not isinstance(node, Cast):
+            return node
+        kind = node.operand.type
+        if at.is_integer(node.target) and (at.is_floating(kind) or at.is_decimal(kind)):
+            operand = build.cast(node.operand, pa.float32()) if at.is_float16(kind) else node.operand
+            return Cast(function("trunc", [operand]), node.target, node.lenient)
         changes = at.is_floating(kind) or at.is_timestamp(kind) or at.is_time(kind) or at.is_date64(kind)
-        if changes and is_text(found.target) and not found.lenient and external.is_provided():
-            return sql_function("arrow_cast", [found.operand, Literal(pa.scalar("Utf8"))])
-        return found
+        if changes and is_text(node.target) and not node.lenient and external.is_provided():
+            return sql_function("arrow_cast", [node.operand, Literal(pa.scalar("Utf8"))])
+        return node
 
     return rebuilt(node, change)
 

@@ -21,13 +21,13 @@ def implied(kind: str, operand: Node, pattern: str, escape: str | None = None) -
 
     Each ``_`` becomes ``%``, and so does what ILIKE may find as a character outside of ASCII.
     """
-    found: list[str] = []
+    implied_pattern: list[str] = []
     for special, character in _pattern_characters(pattern, escape):
         if not special and (kind == "like" or has_only_ascii_cases(character)):
-            found.append(f"\\{character}" if character in "%_\\" else character)
-        elif found[-1:] != ["%"]:
-            found.append("%")
-    return matching(kind, operand, "".join(found), "\\")
+            implied_pattern.append(f"\\{character}" if character in "%_\\" else character)
+        elif implied_pattern[-1:] != ["%"]:
+            implied_pattern.append("%")
+    return matching(kind, operand, "".join(implied_pattern), "\\")
 
 
 def has_only_ascii_cases(text: str) -> bool:

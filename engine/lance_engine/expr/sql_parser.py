@@ -33,12 +33,12 @@ def parsed_condition(text: str) -> Any:
         # A condition, not a statement: a column may be called "use" or "set".
         parsed = _dialect().parse_into(exp.Condition, text)
     except errors.ParseError as error:
-        found = error.errors[0] if error.errors else {}
-        place = f"line {found['line']}, column {found['col']}" if found.get("line") else None
-        what = str(found.get("description") or error).splitlines()[0].rstrip(".")
+        problem = error.errors[0] if error.errors else {}
+        place = f"line {problem['line']}, column {problem['col']}" if problem.get("line") else None
+        what = str(problem.get("description") or error).splitlines()[0].rstrip(".")
         if what.startswith("Required keyword"):  # which continues with a class of the parser
             what = "a value is missing"
-        near = f" near {found['highlight']!r}" if found.get("highlight") else ""
+        near = f" near {problem['highlight']!r}" if problem.get("highlight") else ""
         raise InvalidFilterError(
             f"The filter is not valid SQL: {what}{near}",
             remedy="Write a condition as in WHERE, for example price > 10 AND day = DATE '2026-01-01'",
@@ -56,7 +56,7 @@ def parsed_condition(text: str) -> Any:
 
 def position_of(text: str, parsed: Any) -> str | None:
     """The position in the text at which the source of `parsed` begins."""
-    starts = [found.meta["start"] for found in parsed.walk() if "start" in found.meta]
+    starts = [node.meta["start"] for node in parsed.walk() if "start" in node.meta]
     if not starts:
         return None
     before = text[: min(starts)]

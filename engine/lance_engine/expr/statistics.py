@@ -146,8 +146,8 @@ def _truths(node: Node, statistics: ZoneStatistics) -> _Truths:
         case Comparison(op, left, right) if left == right:
             return _same(op, _range(left, statistics))
         case Comparison(op, left, right, total):
-            found = _compare(op, _range(left, statistics), _range(right, statistics))
-            return _in_total_order(node, found, statistics) if total else found
+            compared = _compare(op, _range(left, statistics), _range(right, statistics))
+            return _in_total_order(node, compared, statistics) if total else compared
         case In(operand):
             return _member(node, _range(operand, statistics))
         case IsNull(operand, negated):
@@ -165,12 +165,12 @@ def _truths(node: Node, statistics: ZoneStatistics) -> _Truths:
 
 
 def _all(operands: tuple[Node, ...], statistics: ZoneStatistics) -> _Truths:
-    found = _truths(operands[0], statistics)
+    truths = _truths(operands[0], statistics)
     for operand in operands[1:]:
-        if not np.any(found.true):
+        if not np.any(truths.true):
             return _Truths(_NO, _YES, _YES)  # most fragments end here, for selective filters
-        found = _and(found, _truths(operand, statistics))
-    return found
+        truths = _and(truths, _truths(operand, statistics))
+    return truths
 
 
 def _and(left: _Truths, right: _Truths) -> _Truths:
@@ -264,7 +264,7 @@ def _compare(op: str, left: _Range, right: _Range) -> _Truths:
     return _Truths(true, false | (left.nan & right.held), left.null | right.null)
 
 
-def _in_total_order(node: Comparison, found: _Truths, statistics: ZoneStatistics) -> _Truths:
+def _in_total_order(node: Comparison, truths: _Truths, statistics: ZoneStatistics) -> _Truths:
     """The possible results of a comparison, from those where NaN is the largest value."""
     left, right = (_range(side, statistics) for side in node.children)
     # Statistics record neither the sign of NaN nor, between columns, that of zero.
@@ -276,7 +276,7 @@ def _in_total_order(node: Comparison, found: _Truths, statistics: ZoneStatistics
             & _reaches(left.low, right.high, True)
             & _reaches(right.low, left.high, True)
         )
-    return _Truths(found.true | either, found.false | either, found.unknown)
+    return _Truths(truths.true | either, truths.false | either, truths.unknown)
 
 
 def _reaches(low: Bound, high: Bound, equal: bool) -> Flags:
@@ -296,8 +296,8 @@ def _tested(test: Callable[[Bound, Bound], Any], left: Bound, right: Bound, *, u
     if isinstance(result, pa.Scalar):
         return np.bool_(result.as_py() if result.is_valid else unknown)
     known = pc.fill_null(result, unknown) if result.null_count else result
-    found: Bools = to_numpy(known)
-    return found
+    flags: Bools = to_numpy(known)
+    return flags
 
 
 def _member(node: In, operand: _Range) -> _Truths:
@@ -331,8 +331,8 @@ _sorted: OwnedValues[In, tuple[npt.NDArray[Any], bool]] = OwnedValues()
 
 
 def _sorted_keys(node: In) -> tuple[npt.NDArray[Any], bool]:
-    found = _sorted.get(node)
-    return _sorted.setdefault(node, _sort(node)) if found is None else found
+    sorted_keys = _sorted.get(node)
+    return _sorted.setdefault(node, _sort(node)) if sorted_keys is None else sorted_keys
 
 
 def _sort(node: In) -> tuple[npt.NDArray[Any], bool]:
@@ -368,8 +368,8 @@ def _null_test(operand: Node, negated: bool, statistics: ZoneStatistics) -> _Tru
         inner = _truths(operand, statistics)
         null, held = inner.unknown, inner.true | inner.false
     else:
-        found = _range(operand, statistics)
-        null, held = found.null, found.held | found.nan
+        bounds = _range(operand, statistics)
+        null, held = bounds.null, bounds.held | bounds.nan
     return _Truths(held, null, _NO) if negated else _Truths(null, held, _NO)
 
 

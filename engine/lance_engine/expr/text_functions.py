@@ -144,8 +144,8 @@ def replace(values: Value, wanted: Value, replacement: Value) -> Value:
         for value in (values, wanted, replacement):
             _require_text(value)
         rows = zip(*(_each(value, len(values)) for value in (values, wanted, replacement)), strict=True)
-        found = [None if None in row else row[0].replace(row[1], row[2]) for row in rows]
-        return pa.array(found, pa.string())
+        replaced = [None if None in row else row[0].replace(row[1], row[2]) for row in rows]
+        return pa.array(replaced, pa.string())
     return pc.replace_substring(values, _pattern(wanted), _pattern(replacement))
 
 
@@ -183,10 +183,10 @@ def regexp_match(values: pa.Array, pattern: pa.Scalar, flags: pa.Scalar | None =
     expression = _GROUP.sub(named, _expression(pattern, flags))
     if number < 0:
         expression, number = f"(?P<g0>{expression})", 0
-    found = pc.extract_regex(values, expression)
+    groups_struct = pc.extract_regex(values, expression)
     lists = [
         None if groups is None else [groups[f"g{group}"] for group in range(number + 1)]
-        for groups in found.to_pylist()
+        for groups in groups_struct.to_pylist()
     ]
     return pa.array(lists, pa.list_(pa.string()))
 
@@ -195,8 +195,8 @@ def contains_tokens(values: Value, wanted: pa.Scalar) -> pa.Array:
     """Whether a text has every word of another."""
     _require_text(values)
     words = set(_WORDS.findall(_pattern(wanted)))
-    found = [None if text is None else words <= set(_WORDS.findall(text)) for text in values.to_pylist()]
-    return pa.array(found, pa.bool_())
+    contained = [None if text is None else words <= set(_WORDS.findall(text)) for text in values.to_pylist()]
+    return pa.array(contained, pa.bool_())
 
 
 def regexp_count(
@@ -207,16 +207,16 @@ def regexp_count(
     if begin < 1:
         raise InvalidFilterError("The start position of regexp_count must be at least 1")
     searched = values if begin == 1 else _sliced(values, begin - 1, None)
-    found = pc.count_substring_regex(searched, _expression(pattern, flags))
-    return pc.fill_null(found, 0).cast(pa.int64())
+    counts = pc.count_substring_regex(searched, _expression(pattern, flags))
+    return pc.fill_null(counts, 0).cast(pa.int64())
 
 
 def sign(values: Value) -> Value:
     """-1, 0 or 1, in floating point; NaN of either sign is NaN without one."""
-    found = pc.sign(values if at.is_floating(values.type) else values.cast(pa.float64(), safe=False))
-    if not at.is_floating(found.type):
-        return found
-    return pc.if_else(pc.is_nan(values), pa.scalar(float("nan"), found.type), found)
+    signs = pc.sign(values if at.is_floating(values.type) else values.cast(pa.float64(), safe=False))
+    if not at.is_floating(signs.type):
+        return signs
+    return pc.if_else(pc.is_nan(values), pa.scalar(float("nan"), signs.type), signs)
 
 
 def power(values: Value, exponent: Value) -> Value:

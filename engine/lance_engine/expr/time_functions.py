@@ -103,8 +103,8 @@ def date_part(part: pa.Scalar, values: Value) -> Value:
     name = _name(part)
     if name not in _PARTS:
         raise InvalidFilterError(f"Unknown date part {name!r}", remedy=f"Use one of {', '.join(_PARTS)}")
-    found = _PARTS[name](values)
-    return found if at.is_floating(found.type) else found.cast(pa.int64())
+    parts = _PARTS[name](values)
+    return parts if at.is_floating(parts.type) else parts.cast(pa.int64())
 
 
 def _from_number(unit: str, target: str) -> Callable[[Value], Value]:

@@ -26,10 +26,10 @@ def in_total_order(node: Node) -> Node:
     if not any(isinstance(found, (Comparison, In)) and _depends(found) for found in walk(node)):
         return node
 
-    def change(found: Node) -> Node:
-        if isinstance(found, (Comparison, In)) and _depends(found):
-            return dataclasses.replace(found, total=True)
-        return found
+    def change(node: Node) -> Node:
+        if isinstance(node, (Comparison, In)) and _depends(node):
+            return dataclasses.replace(node, total=True)
+        return node
 
     return rebuilt(node, change)
 

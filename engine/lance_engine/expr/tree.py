@@ -347,7 +347,7 @@ def walk(node: Node) -> Iterator[Node]:
 
 def columns_of(node: Node) -> set[str]:
     """The names of the top-level columns that `node` reads."""
-    return {found.parts[0] for found in walk(node) if isinstance(found, Column)}
+    return {child.parts[0] for child in walk(node) if isinstance(child, Column)}
 
 
 def conjuncts(node: Node) -> tuple[Node, ...]:

@@ -157,9 +157,9 @@ class Fetcher:
             return [self._read(pool, metrics, path, *group[0], reused=False)]
         with pool.slots.held(len(group)), counting(metrics):
             begin = time.perf_counter()
-            found = self._store.read_ranges(path, group)
+            buffers = self._store.read_ranges(path, group)
             self.model.observe(max(length for _, length in group), time.perf_counter() - begin)
-        return found
+        return buffers
 
     def _read(
         self,

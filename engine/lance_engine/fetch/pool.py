@@ -137,8 +137,8 @@ def each_ahead(work: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterato
         with counting(metrics):
             return work(task)
 
-    with closing(ordered_ahead(counted, iter(tasks))) as found:
-        for _, result in found:
+    with closing(ordered_ahead(counted, iter(tasks))) as counted_results:
+        for _, result in counted_results:
             yield result
 
 

@@ -34,13 +34,13 @@ def joined(spans: Iterable[Span], max_gap: int, max_joined: int) -> list[Span]:
     for rows that follow each other: bytes that are needed much later would take up memory until then.
     Long requests are split.
     """
-    found: list[Span] = []
+    merged: list[Span] = []
     for span in sorted(spans):
         if not span.length:
             continue
-        if found and _joins(found[-1], span, max_gap, max_joined):
-            last = found[-1]
-            found[-1] = Span(
+        if merged and _joins(merged[-1], span, max_gap, max_joined):
+            last = merged[-1]
+            merged[-1] = Span(
                 last.offset,
                 max(last.end, span.end) - last.offset,
                 min(last.first_row, span.first_row),
@@ -48,8 +48,8 @@ def joined(spans: Iterable[Span], max_gap: int, max_joined: int) -> list[Span]:
                 last.holes + span.holes + max(0, span.offset - last.end),
             )
         else:
-            found.append(span)
-    parts = [part for span in found for part in _split(span, max(max_joined, MAX_REQUEST))]
+            merged.append(span)
+    parts = [part for span in merged for part in _split(span, max(max_joined, MAX_REQUEST))]
     return sorted(parts, key=lambda part: (part.first_row, part.offset))
 
 

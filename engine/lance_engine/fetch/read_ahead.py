@@ -203,7 +203,7 @@ class FileBuffers:
 
     def _covering(self, offset: int, length: int) -> Iterator[tuple[PlannedRequest, int, int]]:
         """The requests that together hold a range, with their part of it; nothing if a part is missing."""
-        found = []
+        covering = []
         at, end = offset, offset + length
         place = bisect_right(self._offsets, at) - 1
         while 0 <= place < len(self.requests) and at < end:
@@ -211,7 +211,7 @@ class FileBuffers:
             if not request.span.offset <= at < request.span.end:
                 return
             stop = min(end, request.span.end)
-            found.append((request, at - request.span.offset, stop - request.span.offset))
+            covering.append((request, at - request.span.offset, stop - request.span.offset))
             at, place = stop, place + 1
         if at == end:
-            yield from found
+            yield from covering

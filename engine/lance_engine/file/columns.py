@@ -34,19 +34,19 @@ def _owners(field: Field) -> Iterator[Field]:
 
 def items_per_row(schema: Schema) -> dict[int, int]:
     """For each leaf below a fixed-size list of structs, by field id, how many items a row has (2.2)."""
-    found: dict[int, int] = {}
+    factors: dict[int, int] = {}
 
     def walk(field: Field, factor: int) -> None:
         if field.is_fixed_size_list_of_structs:
             factor *= field.arrow_type.list_size
         if field.is_leaf:
-            found[field.id] = factor
+            factors[field.id] = factor
         for child in () if field.is_leaf else field.children:
             walk(child, factor)
 
     for top in schema.fields:
         walk(top, 1)
-    return found
+    return factors
 
 
 def stored_schema(schema: Schema) -> Schema:

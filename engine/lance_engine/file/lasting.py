@@ -90,14 +90,14 @@ class LastingCache:
         """The cached data of a file of a store."""
         key = (identity_of(store), path, size)
         with self._lock:
-            found = self._entries.get(key)
-            if found is None:
-                found = self._entries[key] = LastingRanges(key, size)
-                self._bytes += found.bytes
+            lasting = self._entries.get(key)
+            if lasting is None:
+                lasting = self._entries[key] = LastingRanges(key, size)
+                self._bytes += lasting.bytes
                 self._shrink()
             else:
                 self._entries.move_to_end(key)
-            return found
+            return lasting
 
     def grew(self, ranges: LastingRanges, length: int) -> None:
         """Record that `length` bytes of a file were added."""

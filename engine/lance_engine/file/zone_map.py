@@ -103,27 +103,27 @@ def read_zone_map(file: FileReader, column: int, leaf: Field, name: str) -> Zone
     except LanceError as error:
         message = f"The zone map of the column cannot be read: {error.message}"
         raise CorruptFileError(message, remedy=_REMEDY, **error.place) from error
-    found = ZoneMap(metadata.rows, rows_per_zone, minimum, maximum, null_count, nan_order_known=is_ours)
-    if (found.null_count > found.lengths).any():
+    zone_map = ZoneMap(metadata.rows, rows_per_zone, minimum, maximum, null_count, nan_order_known=is_ours)
+    if (zone_map.null_count > zone_map.lengths).any():
         raise CorruptFileError(
             "The zone map of the column has more nulls than rows",
             path=file.path,
             column=name,
             remedy=_REMEDY,
         )
-    return found
+    return zone_map
 
 
 def _place(file: FileReader, metadata: ColumnMetadata) -> tuple[int, int, bool] | None:
     """Rows per zone, number of the column buffer, and whether our own writer made the zone map."""
-    found = _zone_index(metadata)
-    if found is None:
+    index = _zone_index(metadata)
+    if index is None:
         ours = parse_zone_map_place(file.descriptor.schema.metadata)
         if ours is None or ours.column_buffer >= len(metadata.buffers):
             return None
         return ours.rows_per_zone, ours.column_buffer, True
-    reference = found.zone_map_buffer
-    if not found.rows_per_zone or reference.buffer_type != _COLUMN_BUFFER:
+    reference = index.zone_map_buffer
+    if not index.rows_per_zone or reference.buffer_type != _COLUMN_BUFFER:
         raise CorruptFileError("its description is invalid")
     if reference.buffer_index >= len(metadata.buffers):
         raise CorruptFileError("the column does not have this buffer")
@@ -131,8 +131,8 @@ def _place(file: FileReader, metadata: ColumnMetadata) -> tuple[int, int, bool] 
         ours = parse_zone_map_place(file.descriptor.schema.metadata)
     except CorruptFileError:
         ours = None  # not needed: the column itself contains it
-    is_ours = ours == ZoneMapPlace(found.rows_per_zone, reference.buffer_index)
-    return found.rows_per_zone, reference.buffer_index, is_ours
+    is_ours = ours == ZoneMapPlace(index.rows_per_zone, reference.buffer_index)
+    return index.rows_per_zone, reference.buffer_index, is_ours
 
 
 def _zone_index(metadata: ColumnMetadata) -> encodings_pb2.ZoneIndex | None:

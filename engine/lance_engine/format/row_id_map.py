@@ -29,20 +29,20 @@ def parse_row_id_map(data: bytes) -> dict[int, BitMap | None]:
         raise CorruptFileError(f"A set of row ids has {len(data)} bytes")
     (count,) = _COUNT.unpack_from(data)
     position = _COUNT.size
-    found: dict[int, BitMap | None] = {}
+    bitmaps: dict[int, BitMap | None] = {}
     for _ in range(count):
         if len(data) - position < _ENTRY.size:
             raise CorruptFileError("A set of row ids ends in the middle of an entry")
         high, size = _ENTRY.unpack_from(data, position)
         position += _ENTRY.size
-        if size > len(data) - position or high in found:
+        if size > len(data) - position or high in bitmaps:
             raise CorruptFileError("An entry of a set of row ids is longer than the set, or is duplicated")
         try:
-            found[high] = BitMap.deserialize(data[position : position + size]) if size else None
+            bitmaps[high] = BitMap.deserialize(data[position : position + size]) if size else None
         except (ValueError, IndexError) as error:
             raise CorruptFileError("A set of row ids contains an invalid Roaring bitmap") from error
         position += size
-    return found
+    return bitmaps
 
 
 def serialize_row_id_map(rows: Mapping[int, BitMap]) -> bytes:

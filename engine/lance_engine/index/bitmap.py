@@ -93,8 +93,8 @@ class Bitmap:
 
     def rows_of(self, keys: npt.NDArray[np.int64]) -> U64Array:
         """The rows of these keys, in any order."""
-        found = [ids for rows in self._bitmaps(keys) for ids in ids_in(rows)]
-        return np.concatenate(found) if found else np.empty(0, dtype=np.uint64)
+        row_ids = [ids for rows in self._bitmaps(keys) for ids in ids_in(rows)]
+        return np.concatenate(row_ids) if row_ids else np.empty(0, dtype=np.uint64)
 
     def entries(self) -> Iterator[pa.RecordBatch]:
         order = pc.array_sort_indices(sort_key(self._keys), null_placement="at_start").to_numpy()
@@ -171,16 +171,16 @@ class _Pending:
 
     def add(self, key: pa.Array, ids: U64Array) -> None:
         """Add rows of a key, which is the previous key or a greater one."""
-        found = row_id_map(ids)
+        bitmaps = row_id_map(ids)
         # Arrays are compared, because strings of a damaged file may not be convertible to Python objects.
         mark = sort_key(key)
         if self._keys and mark.equals(self._last):
-            for high, lows in found.items():
+            for high, lows in bitmaps.items():
                 held = self._rows[-1].setdefault(high, lows)
                 held |= lows
         else:
             self._keys.append(key)
-            self._rows.append(found)
+            self._rows.append(bitmaps)
             self._last = mark
         self.bytes += 2 * len(ids) + 64
 
@@ -189,7 +189,7 @@ class _Pending:
         count = len(self._keys) if last else len(self._keys) - 1
         keys, rows = self._keys[:count], self._rows[:count]
         self._keys, self._rows, self.bytes = self._keys[count:], self._rows[count:], 0
-        data = pa.array([serialize_row_id_map(found) for found in rows], pa.binary())
+        data = pa.array([serialize_row_id_map(bitmaps) for bitmaps in rows], pa.binary())
         none = pa.nulls(0, self._schema.field(0).type)
         return pa.RecordBatch.from_arrays([pa.concat_arrays([none, *keys]), data], schema=self._schema)
 

@@ -126,7 +126,7 @@ def equal_to(node: Node) -> pa.Array | None:
         case In(Column()):
             return node.values
         case And(operands):
-            return next((found for found in map(equal_to, operands) if found is not None), None)
+            return next((values for values in map(equal_to, operands) if values is not None), None)
         case Or(operands):
             parts = [equal_to(operand) for operand in operands]
             return None if any(part is None for part in parts) else pa.concat_arrays(parts)
@@ -230,14 +230,14 @@ def _insert(filled: U32Array, hashes: U64Array) -> None:
 
 def _probe(groups: list[U32Array], hashes: U64Array) -> npt.NDArray[np.bool_]:
     """For every filter, whether it may contain any of the values."""
-    found = []
+    may_match = []
     for filters in groups:
         block, bits = _places(hashes, filters.shape[1])
         may = np.zeros(len(filters), dtype=np.bool_)
         for number in range(len(hashes)):
             may |= ((filters[:, block[number]] & bits[number]) == bits[number]).all(axis=1)
-        found.append(may)
-    return np.concatenate(found)
+        may_match.append(may)
+    return np.concatenate(may_match)
 
 
 BLOOMFILTER: Final = ZoneFinderKind(

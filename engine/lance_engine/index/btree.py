@@ -103,15 +103,15 @@ class BTree:
         may, must = self._match(node)
         column = column_of(node)
         assert column is not None
-        found: list[U64Array] = []
+        row_ids: list[U64Array] = []
         with index_errors(self._files.segment.name):
             for begin, end in _runs(may & must):
-                found += self._ids(begin * self.page_rows, min(end * self.page_rows, self.rows))
+                row_ids += self._ids(begin * self.page_rows, min(end * self.page_rows, self.rows))
             tested = np.flatnonzero(may & ~must).tolist()
             pages = each_ahead(self._page, tested) if self._is_remote else map(self._page, tested)
             while batches := list(islice(pages, self._pages_at_once)):
-                found.append(self._test(node, column, batches))
-        return np.concatenate(found) if found else np.empty(0, dtype=np.uint64)
+                row_ids.append(self._test(node, column, batches))
+        return np.concatenate(row_ids) if row_ids else np.empty(0, dtype=np.uint64)
 
     def entries(self) -> Iterator[pa.RecordBatch]:
         with index_errors(self._files.segment.name):

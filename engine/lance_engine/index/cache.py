@@ -30,10 +30,10 @@ class IndexCache:
     def get(self, key: Hashable, make: Callable[[], Value], size: Callable[[Value], int]) -> Value:
         """The value of `key`, created if missing; values larger than half of the limit are not cached."""
         with self._lock:
-            found = self._values.get(key)
-            if found is not None:
+            entry = self._values.get(key)
+            if entry is not None:
                 self._values.move_to_end(key)
-                return cast(Value, found[0])
+                return cast(Value, entry[0])
         value = make()
         room = size(value)
         limit = self._limit()

@@ -115,7 +115,7 @@ def one_entry_per_row(ids: U64Array, values: pa.Array) -> pa.RecordBatch:
 
 def is_plain(node: Node) -> bool:
     """Whether a predicate can be evaluated for any value without errors."""
-    return all(isinstance(found, _PLAIN) for found in walk(node))
+    return all(isinstance(child, _PLAIN) for child in walk(node))
 
 
 def _same(kind: pa.DataType) -> pa.DataType:
@@ -201,7 +201,7 @@ def not_built(*_: object) -> bytes:
 
 def column_of(node: Node) -> Column | None:
     """The only column that `node` reads; None if it reads none or several."""
-    columns = {found.parts: found for found in walk(node) if isinstance(found, Column)}
+    columns = {child.parts: child for child in walk(node) if isinstance(child, Column)}
     return next(iter(columns.values())) if len(columns) == 1 else None
 
 

@@ -69,8 +69,8 @@ class LabelList:
         return min(self._items.estimate_rows(keys, rows) for keys in self._wanted(node))
 
     def find(self, node: Node) -> U64Array:
-        found = [np.unique(self._items.rows_of(keys)) for keys in self._wanted(node)]
-        return reduce(lambda left, right: np.intersect1d(left, right, assume_unique=True), found)
+        row_ids = [np.unique(self._items.rows_of(keys)) for keys in self._wanted(node)]
+        return reduce(lambda left, right: np.intersect1d(left, right, assume_unique=True), row_ids)
 
     def entries(self) -> Iterator[pa.RecordBatch]:
         for ids in ids_in(self._null_lists):

@@ -125,10 +125,10 @@ def answers(node: Node) -> bool:
 def _tokens_of(node: Match) -> list[int]:
     """Tokens of every matching text: from ASCII characters of the pattern, which folding does not change."""
     runs = _literal_runs(node.pattern) if node.kind in ("like", "ilike") else [node.pattern]
-    found = {
+    trigrams = {
         run[start : start + _LETTERS].lower() for run in runs for start in range(len(run) - _LETTERS + 1)
     }
-    plain = sorted(letters for letters in found if letters.isascii() and letters.isalnum())
+    plain = sorted(letters for letters in trigrams if letters.isascii() and letters.isalnum())
     return [_token(_CODES[list(letters.encode())]) for letters in plain]
 
 
@@ -204,7 +204,7 @@ def build(
     held = 0
 
     def write(count: int) -> None:
-        data = [found.serialize() for found in rows[:count]]
+        data = [bitmap.serialize() for bitmap in rows[:count]]
         columns = [pa.array(tokens[:count], _TOKENS), pa.array(data, pa.binary())]
         file.write(pa.RecordBatch.from_arrays(columns, schema=_SCHEMA))
         del tokens[:count], rows[:count]

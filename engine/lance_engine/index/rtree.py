@@ -74,9 +74,9 @@ class RTree:
         last = self._last
         if last is not None and last[0] is node:
             return last[1]
-        found = self._search(_bounds(node))
-        self._last = node, found
-        return found
+        row_ids = self._search(_bounds(node))
+        self._last = node, row_ids
+        return row_ids
 
     def entries(self) -> Iterator[pa.RecordBatch]:
         raise UnsupportedFeatureError("Indices of this kind can be read, but not built")
@@ -89,8 +89,8 @@ class RTree:
             first, end = self._levels[-1]
             pages = [(first, end)]
             for level in range(len(self._levels) - 1, -1, -1):
-                found = [self._meeting(begin, stop, bounds) for begin, stop in pages]
-                ids = np.concatenate([np.empty(0, dtype=np.uint64), *found])
+                entries = [self._meeting(begin, stop, bounds) for begin, stop in pages]
+                ids = np.concatenate([np.empty(0, dtype=np.uint64), *entries])
                 if level == 0:
                     return ids
                 pages = self._below(level - 1, ids)
@@ -104,8 +104,8 @@ class RTree:
         # NaN in an upper level means no bound.
         low, high = boxes[:, :2], boxes[:, 2:]
         meets = ~((high < bounds[0]) | (low > bounds[1])).any(axis=1)
-        found: U64Array = ids[meets]
-        return found
+        meeting: U64Array = ids[meets]
+        return meeting
 
     def _read(self, begin: int, end: int) -> tuple[F64Array, U64Array]:
         batch = self._table.read(_COLUMNS, begin, end)

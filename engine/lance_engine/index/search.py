@@ -88,8 +88,8 @@ def search(snapshot: Snapshot, filter: Node) -> IndexSearch | None:
     if not indices:
         return None
     searcher = _Searcher(snapshot, indices)
-    found = searcher.search(filter)
-    return None if found is None else IndexSearch(found, tuple(searcher.uses))
+    matches = searcher.search(filter)
+    return None if matches is None else IndexSearch(matches, tuple(searcher.uses))
 
 
 def joined_searches(searches: Sequence[IndexSearch], *, complete: bool) -> IndexSearch:
@@ -97,8 +97,8 @@ def joined_searches(searches: Sequence[IndexSearch], *, complete: bool) -> Index
 
     Without `complete` there are other conditions, so all rows still have to be tested.
     """
-    found = _in_all([search.matches for search in searches], complete)
-    return IndexSearch(found, tuple(use for search in searches for use in search.uses))
+    matches = _in_all([search.matches for search in searches], complete)
+    return IndexSearch(matches, tuple(use for search in searches for use in search.uses))
 
 
 class _Searcher:
@@ -135,9 +135,9 @@ class _Searcher:
         owners = [(column_of(operand), operand) for operand in node.operands]
         for struct in sorted({column.parts[:-1] for column, _ in owners if column is not None}):
             parts = [part for column, part in owners if column is not None and column.parts[:-1] == struct]
-            found = self._lookup(struct, And(tuple(parts)), reads_fields=True) if len(parts) > 1 else None
-            if found is not None:
-                yield found
+            lookup = self._lookup(struct, And(tuple(parts)), reads_fields=True) if len(parts) > 1 else None
+            if lookup is not None:
+                yield lookup
 
     def _lookup(self, parts: tuple[str, ...], node: Node, *, reads_fields: bool = False) -> _Lookup | None:
         """The best index for a predicate on a column, or on its fields."""
@@ -202,19 +202,19 @@ class _Lookup:
                 shown,
             )
         )
-        found: Found = {}
+        matches: Found = {}
         for number, (segment, finder) in enumerate(self._opened):
-            found |= dict.fromkeys(segment.fragments, _NOTHING)
+            matches |= dict.fromkeys(segment.fragments, _NOTHING)
             if isinstance(self._index.kind, RowFinderKind):
                 ids = cast(RowFinder, finder).find(self._node)
                 addresses = self._addresses(self._index.kind, segment, ids)
                 # Old releases left entries of updated rows: those rows are tested again.
                 by_address = holds_addresses(self._snapshot, self._index.kind, segment.segment)
                 exact = self._index.kind.is_exact and by_address
-                found |= _by_fragment(self._snapshot, segment, addresses, exact)
+                matches |= _by_fragment(self._snapshot, segment, addresses, exact)
             else:
-                found |= _zones_by_fragment(cast(ZoneFinder, finder).zones, segment, self._matches[number])
-        return found
+                matches |= _zones_by_fragment(cast(ZoneFinder, finder).zones, segment, self._matches[number])
+        return matches
 
     def _covered_rows(self) -> int:
         return sum(self._snapshot.fragment(fragment).physical_rows for fragment in self._index.covered)
@@ -282,18 +282,18 @@ class _Disjunction:
 
 def _in_all(parts: Sequence[Mapping[int, FragmentMatches]], complete: bool) -> Found:
     """The rows that are in all `parts`; without `complete` there are conditions besides these."""
-    found: Found = {}
+    in_all: Found = {}
     for part in parts:
         for fragment, matches in part.items():
-            held = found.get(fragment)
-            found[fragment] = matches if held is None else _both(held, matches)
+            held = in_all.get(fragment)
+            in_all[fragment] = matches if held is None else _both(held, matches)
     # Conditions of a part that does not cover a fragment still have to be tested there.
     everywhere = set.intersection(*(set(part) for part in parts)) if complete else set()
     return {
         fragment: matches
         if fragment in everywhere or not len(matches.ranges)
         else FragmentMatches(matches.ranges, False)
-        for fragment, matches in found.items()
+        for fragment, matches in in_all.items()
     }
 
 
@@ -335,15 +335,15 @@ def _by_fragment(snapshot: Snapshot, segment: CoveringSegment, addresses: U64Arr
     addresses = distinct(addresses)
     fragments = addresses >> np.uint64(32)
     starts = np.flatnonzero(np.append(True, fragments[1:] != fragments[:-1]))
-    found: Found = {}
+    by_fragment: Found = {}
     for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(addresses)], strict=True):
         fragment = int(fragments[start])
         if fragment not in segment.fragments:
             continue
         ranges = ranges_of(addresses[start:end] & np.uint64(2**32 - 1))
         _check(snapshot, segment, fragment, ranges)
-        found[fragment] = FragmentMatches(ranges, exact)
-    return found
+        by_fragment[fragment] = FragmentMatches(ranges, exact)
+    return by_fragment
 
 
 def _zones_by_fragment(zones: Zones, segment: CoveringSegment, match: ZoneMatch) -> Found:
@@ -354,14 +354,14 @@ def _zones_by_fragment(zones: Zones, segment: CoveringSegment, match: ZoneMatch)
     kept = kept[np.argsort(zones.fragment_ids[kept], kind="stable")]
     fragments = zones.fragment_ids[kept]
     starts = np.flatnonzero(np.append(True, fragments[1:] != fragments[:-1]))
-    found: Found = {}
+    by_fragment: Found = {}
     for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(kept)], strict=True):
         here = kept[start:end]
         fragment = int(fragments[start])
         if fragment in segment.fragments:
             ranges = np.stack([zones.starts[here], zones.ends[here]], axis=1)
-            found[fragment] = FragmentMatches(union([ranges]), bool(match.must[here].all()))
-    return found
+            by_fragment[fragment] = FragmentMatches(union([ranges]), bool(match.must[here].all()))
+    return by_fragment
 
 
 def _check(

@@ -88,7 +88,7 @@ def _usable(snapshot: Snapshot, *, include_idle: bool = False) -> Indices:
             continue
         if segment.fields[0] in (ordinary if kind.name in KINDS else other):
             grouped.setdefault((segment.name, kind.name, segment.fields[0]), []).append(segment)
-    found: dict[tuple[str, ...], list[TableIndex]] = {}
+    by_path: dict[tuple[str, ...], list[TableIndex]] = {}
     for (name, _, field), segments in grouped.items():
         known = readable_kind(segments[0].kind)
         assert known is not None
@@ -102,8 +102,8 @@ def _usable(snapshot: Snapshot, *, include_idle: bool = False) -> Indices:
             if fragments:
                 covering.append(CoveringSegment(segment, fragments, SegmentFiles(snapshot, segment)))
         if covering or include_idle:
-            found.setdefault(parts, []).append(TableIndex(name, known, parts, column_type, tuple(covering)))
-    return {parts: tuple(indices) for parts, indices in found.items()}
+            by_path.setdefault(parts, []).append(TableIndex(name, known, parts, column_type, tuple(covering)))
+    return {parts: tuple(indices) for parts, indices in by_path.items()}
 
 
 def column_paths(snapshot: Snapshot) -> dict[int, tuple[tuple[str, ...], pa.DataType]]:
@@ -131,7 +131,7 @@ def _other_paths(snapshot: Snapshot) -> dict[int, tuple[tuple[str, ...], pa.Data
 
     Not of JSON where row ids are stable: no reader agrees on what its indices hold there.
     """
-    found: dict[int, tuple[tuple[str, ...], pa.DataType]] = {}
+    other_paths: dict[int, tuple[tuple[str, ...], pa.DataType]] = {}
     pending: list[tuple[tuple[str, ...], Field]] = [
         ((field.name,), field) for field in snapshot.schema.fields
     ]
@@ -141,8 +141,8 @@ def _other_paths(snapshot: Snapshot) -> dict[int, tuple[tuple[str, ...], pa.Data
         if is_struct:
             pending += [((*parts, child.name), child) for child in field.children]
         if is_struct or (field.is_json and not snapshot.has_stable_row_ids):
-            found[field.id] = (parts, field.arrow_type)
-    return found
+            other_paths[field.id] = (parts, field.arrow_type)
+    return other_paths
 
 
 def holds_addresses(snapshot: Snapshot, kind: RowFinderKind, segment: IndexSegment) -> bool:

@@ -76,11 +76,11 @@ def build(source: ZoneSource, output: IndexOutput) -> bytes:
         parts.append(_table(index.bounds.columns, index.zones).filter(in_fragments(index.zones, fragments)))
         with index_errors(index.segment.name):
             nulls.carry_over(index.file, fragments)
-    found = _Collected(source.value_type)
+    collected = _Collected(source.value_type)
     for zone in source.zones:
-        found.add(zone)
+        collected.add(zone)
         nulls.add(zone)
-    parts.append(found.table())
+    parts.append(collected.table())
     table = pa.concat_batches(parts).sort_by([("fragment_id", "ascending"), ("zone_start", "ascending")])
     file = output.create(FILE, table.schema)
     file.write(table)

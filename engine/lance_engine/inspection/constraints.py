@@ -22,9 +22,9 @@ CONSTRAINTS_SCHEMA: Final = pa.schema(
 
 def constraints(snapshot: Snapshot) -> pa.Table:
     """One row per key, CHECK condition and column that is NOT NULL, named as in ``duckdb_constraints()``."""
-    found = constraints_of(snapshot.schema)
-    rows = [_key(key) for key in found.keys]
-    rows += [_row(check.name, "CHECK", None, f"CHECK({check.condition})") for check in found.checks]
+    declared = constraints_of(snapshot.schema)
+    rows = [_key(key) for key in declared.keys]
+    rows += [_row(check.name, "CHECK", None, f"CHECK({check.condition})") for check in declared.checks]
     rows += [
         _row(f"{field.name}_not_null", "NOT NULL", [field.name], "NOT NULL")
         for field in snapshot.schema.fields

@@ -37,14 +37,14 @@ def statistics(snapshot: Snapshot) -> pa.Table:
     `plain_bytes` divided by `bytes`.
     """
     rows = snapshot.physical_rows
-    found: dict[str, list[ZoneMap]] = {}
+    by_column: dict[str, list[ZoneMap]] = {}
     for path, _, zone_map in all_zone_maps(snapshot):
-        found.setdefault(path, []).append(zone_map)
+        by_column.setdefault(path, []).append(zone_map)
     paths = snapshot.schema.paths_by_id()
     types = {paths[field.id]: field for field in snapshot.schema.walk()}
     described = []
     for column in columns(snapshot).to_pylist():
-        zone_maps = found.get(column["column"], [])
+        zone_maps = by_column.get(column["column"], [])
         complete = bool(zone_maps) and len(zone_maps) == len(snapshot.fragments)
         minimum, maximum = _bounds(zone_maps) if complete else (None, None)
         plain = _plain_bytes(types[column["column"]], rows)

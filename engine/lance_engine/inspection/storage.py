@@ -49,12 +49,12 @@ def columns(snapshot: Snapshot) -> pa.Table:
     `fragments` counts the fragments that store the column; in other fragments all its values are null.
     """
     paths = snapshot.schema.paths_by_id()
-    found: dict[int, list[ColumnMetadata]] = {}
+    by_field: dict[int, list[ColumnMetadata]] = {}
     for stored in _stored_columns(snapshot):
-        found.setdefault(stored.field_id, []).append(stored.metadata)
+        by_field.setdefault(stored.field_id, []).append(stored.metadata)
     rows = []
-    for field in _fields_with_columns(snapshot, found):
-        parts = found.get(field.id, [])
+    for field in _fields_with_columns(snapshot, by_field):
+        parts = by_field.get(field.id, [])
         pages = [page for part in parts for page in part.pages]
         own_buffers = sum(size for part in parts for _, size in part.buffers)
         rows.append(
@@ -117,7 +117,7 @@ def _stored_columns(snapshot: Snapshot, wanted: set[int] | None = None) -> Itera
             yield _StoredColumn(fragment, reader.path, field_id, reader.column_metadata(index))
 
 
-def _fields_with_columns(snapshot: Snapshot, found: dict[int, Any]) -> Sequence[Field]:
+def _fields_with_columns(snapshot: Snapshot, by_field: dict[int, Any]) -> Sequence[Field]:
     """Leaves, and other fields with columns: format 2.0 stores structs and lists as their own columns."""
     leaves = {leaf.id for leaf in snapshot.schema.leaves()}
-    return [field for field in snapshot.schema.walk() if field.id in leaves or field.id in found]
+    return [field for field in snapshot.schema.walk() if field.id in leaves or field.id in by_field]

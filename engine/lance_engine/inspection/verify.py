@@ -307,12 +307,12 @@ def _check_indices(snapshot: Snapshot, findings: _Findings) -> None:
                 kind.open(SegmentFiles(snapshot, segment))
 
 
-def _check_index_file(found: int | None, recorded: int, path: str, remedy: str) -> None:
-    if found is None:
+def _check_index_file(size: int | None, recorded: int, path: str, remedy: str) -> None:
+    if size is None:
         raise CorruptFileError("A file of an index is missing", path=path, remedy=remedy)
-    if recorded and found != recorded:
+    if recorded and size != recorded:
         raise CorruptFileError(
-            f"A file of an index has {found} bytes, but the manifest records {recorded}",
+            f"A file of an index has {size} bytes, but the manifest records {recorded}",
             path=path,
             remedy=remedy,
         )

@@ -35,7 +35,9 @@ def zones(snapshot: Snapshot, column: str | None = None) -> pa.Table:
     Bounds are null if a zone has none: only nulls, or only text that is too long. Long text is cut, so bounds
     may not be values of the column.
     """
-    tables = [_rows(path, fragment_id, found) for path, fragment_id, found in all_zone_maps(snapshot, column)]
+    tables = [
+        _rows(path, fragment_id, zone_map) for path, fragment_id, zone_map in all_zone_maps(snapshot, column)
+    ]
     return pa.concat_tables([ZONES_SCHEMA.empty_table(), *tables]).combine_chunks()
 
 
@@ -46,8 +48,8 @@ def all_zone_maps(snapshot: Snapshot, column: str | None = None) -> Iterator[tup
     wanted = {leaf.id: leaf for field in top for leaf in _outside_lists(field)}
     for fragment in snapshot.fragments:
         try:
-            for field_id, found in _zone_maps(snapshot, fragment, wanted, paths):
-                yield paths[field_id], fragment.id, found
+            for field_id, zone_map in _zone_maps(snapshot, fragment, wanted, paths):
+                yield paths[field_id], fragment.id, zone_map
         except LanceError as error:
             raise error.at(version=snapshot.version, fragment=fragment.id) from error.__cause__
 
@@ -64,22 +66,22 @@ def _zone_maps(
     snapshot: Snapshot, fragment: Fragment, wanted: dict[int, Field], paths: dict[int, str]
 ) -> Iterator[tuple[int, ZoneMap]]:
     for reader, field_id, index in held_columns(snapshot, fragment, wanted):
-        found = read_zone_map(reader, index, wanted[field_id], paths[field_id])
-        if found is not None:
-            yield field_id, found
+        zone_map = read_zone_map(reader, index, wanted[field_id], paths[field_id])
+        if zone_map is not None:
+            yield field_id, zone_map
 
 
-def _rows(column: str, fragment_id: int, found: ZoneMap) -> pa.Table:
-    count = found.zones
+def _rows(column: str, fragment_id: int, zone_map: ZoneMap) -> pa.Table:
+    count = zone_map.zones
     arrays: list[Any] = [
         pa.repeat(pa.scalar(column), count),
         pa.repeat(pa.scalar(fragment_id, pa.uint32()), count),
         pa.array(range(count), pa.uint32()),
-        pa.array(found.starts, pa.uint64()),
-        pa.array(found.lengths, pa.uint64()),
-        as_text(found.minimum),
-        as_text(found.maximum),
-        pa.array(found.null_count, pa.uint64()),
+        pa.array(zone_map.starts, pa.uint64()),
+        pa.array(zone_map.lengths, pa.uint64()),
+        as_text(zone_map.minimum),
+        as_text(zone_map.maximum),
+        pa.array(zone_map.null_count, pa.uint64()),
     ]
     return pa.Table.from_arrays(arrays, schema=ZONES_SCHEMA)
 

@@ -88,9 +88,9 @@ class CachedStore:
             return self._read_rest(path, offset, size)
         if size is None:
             return self._store.read(path, offset, length)
-        found = self._held(path, size, offset, length)
-        if found is not None:
-            return bytes(found)
+        held = self._held(path, size, offset, length)
+        if held is not None:
+            return bytes(held)
         data = self._store.read(path, offset, length)
         self._cache.add(self._file(path, size), offset, data)
         return data
@@ -100,9 +100,9 @@ class CachedStore:
         size = self._sizes.get(path)
         if size is None or not _never_changes(path):
             return read_buffer(self._store, path, offset, length)
-        found = self._held(path, size, offset, length)
-        if found is not None:
-            return found
+        held = self._held(path, size, offset, length)
+        if held is not None:
+            return held
         data = read_buffer(self._store, path, offset, length)
         self._cache.add(self._file(path, size), offset, data)
         return data
@@ -130,18 +130,18 @@ class CachedStore:
         if size is None or not _never_changes(path):
             return self._store.read_ranges(path, ranges)
         file = self._file(path, size)
-        found: dict[tuple[int, int], Buffer] = {}
+        by_span: dict[tuple[int, int], Buffer] = {}
         for offset, length in ranges:
             held = self._cache.read(file, offset, length)
             if held is not None:
                 count_cached(1, length)
-                found[offset, length] = held
-        missing = [span for span in dict.fromkeys(ranges) if span not in found]
+                by_span[offset, length] = held
+        missing = [span for span in dict.fromkeys(ranges) if span not in by_span]
         if missing:
             for span, data in zip(missing, self._store.read_ranges(path, missing), strict=True):
                 self._cache.add(file, span[0], data)
-                found[span] = data
-        return [found[span] for span in ranges]
+                by_span[span] = data
+        return [by_span[span] for span in ranges]
 
     def _read_rest(self, path: str, offset: int, size: int | None) -> bytes:
         # A whole file includes its size: the unique name is sufficient to find it again.
@@ -150,9 +150,9 @@ class CachedStore:
         if offset:
             return self._store.read(path, offset)
         file = self._file(path, None)
-        found = self._cache.read(file, 0, _SIZE_BYTES)
-        if found is not None:
-            length = int.from_bytes(found, "little")
+        stored_size = self._cache.read(file, 0, _SIZE_BYTES)
+        if stored_size is not None:
+            length = int.from_bytes(stored_size, "little")
             held = self._cache.read(file, _SIZE_BYTES, length)
             if held is not None:
                 count_cached(1, length)

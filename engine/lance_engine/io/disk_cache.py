@@ -86,14 +86,14 @@ class DiskCache:
         `file` identifies the file and its content.
         """
         folder = self._folder(file)
-        found = self._assemble(folder, offset, length)
+        data = self._assemble(folder, offset, length)
         with self._lock:
             counts = self._counts
-            if found is None:
+            if data is None:
                 self._counts = _plus(counts, misses=1)
             else:
                 self._counts = _plus(counts, hits=1, hit_bytes=length)
-        return found
+        return data
 
     def add(self, file: str, offset: int, data: bytes | memoryview) -> None:
         """Cache a range of a file. A full or broken disk is not an error."""
@@ -155,7 +155,7 @@ class DiskCache:
             known = self._known.get(folder)
             if known is not None and known[0] == changed:
                 return known[1]
-            ranges = [found for name in os.listdir(folder) if (found := _parse(name)) is not None]
+            ranges = [span for name in os.listdir(folder) if (span := _parse(name)) is not None]
         except OSError:
             return []
         if time.time_ns() - changed > 1_000_000_000:
@@ -193,14 +193,14 @@ class DiskCache:
                 if high - low >= _LONG
                 else memoryview(bytearray(high - low))
             )
-            found = os.preadv(descriptor, [data], low)
+            count = os.preadv(descriptor, [data], low)
             sums = b"" if is_tested else os.pread(descriptor, (last - first) * 4, size + first * 4)
         except OSError:
             self._drop(path)
             return None
         finally:
             os.close(descriptor)
-        if found != high - low or not (is_tested or _checksums(data) == sums):
+        if count != high - low or not (is_tested or _checksums(data) == sums):
             self._drop(path)
             return None
         tested[first:last] = bytes([1]) * (last - first)

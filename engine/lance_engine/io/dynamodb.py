@@ -69,11 +69,11 @@ def _connect(options: Mapping[str, Any]) -> _Connection:
     key = (endpoint, profile, *sorted(arguments.items()), *sorted(environment))
     # Creating clients is not safe in several threads.
     with _connecting:
-        found = _connections.get(key)
-        if found is None:
+        connection = _connections.get(key)
+        if connection is None:
             client = Session(profile=profile).create_client("dynamodb", endpoint_url=endpoint, **arguments)
-            found = _connections[key] = _Connection(client)
-    return found
+            connection = _connections[key] = _Connection(client)
+    return connection
 
 
 class DynamoDBManifestStore:

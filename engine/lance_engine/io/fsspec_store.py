@@ -124,12 +124,12 @@ class FsspecStore:
                 [sum(ranges[index]) for index in wanted],
                 on_error="raise",
             )
-        found = [b""] * len(ranges)
+        buffers = [b""] * len(ranges)
         for index, data in zip(wanted, answers, strict=True):
             offset, length = ranges[index]
             checked_range(path, offset + len(data), offset, length)
-            found[index] = data
-        return found
+            buffers[index] = data
+        return buffers
 
     def list(self, prefix: str) -> list[str]:
         folder = self._full(prefix) if prefix else self._root

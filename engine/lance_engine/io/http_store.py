@@ -29,13 +29,13 @@ class HttpStore(ObstoreStore):
 
     def list(self, prefix: str) -> list[str]:
         start = f"{prefix}/" if prefix else ""
-        found: list[str] = []
+        paths: list[str] = []
         for name in self._entries(prefix):
             if name.endswith("/"):
-                found += self.list(f"{start}{name[:-1]}")
+                paths += self.list(f"{start}{name[:-1]}")
             else:
-                found.append(f"{start}{name}")
-        return sorted(found)
+                paths.append(f"{start}{name}")
+        return sorted(paths)
 
     def names(self, folder: str) -> Sequence[str]:
         return [name.rstrip("/") for name in self._entries(folder)]

@@ -56,11 +56,11 @@ class ListedFiles:
     def find(self, file: Hashable, tag: Tag) -> bytes | None:
         """The content with this tag, if it is here."""
         with self._lock:
-            found = self._cache.get(file)
-            if found is None or found[0] != tag:
+            entry = self._cache.get(file)
+            if entry is None or entry[0] != tag:
                 return None
             self._cache.move_to_end(file)
-            return found[1]
+            return entry[1]
 
     def keep(self, file: Hashable, tag: Tag, data: bytes) -> None:
         """Keep the content of a file; if there is no room, it replaces other files."""

@@ -77,12 +77,12 @@ class LocalStore:
 
     def list(self, prefix: str) -> list[str]:
         folder = reachable(self._root, checked_path(prefix), None) if prefix else self._root
-        found: list[str] = []
+        paths: list[str] = []
         with LocalErrors(folder):
             for parent, _, names in os.walk(folder, onerror=_unless_missing):
                 relative = os.path.relpath(parent, self._root).replace(os.sep, "/")
-                found += names if relative == "." else [f"{relative}/{name}" for name in names]
-        return sorted(found)
+                paths += names if relative == "." else [f"{relative}/{name}" for name in names]
+        return sorted(paths)
 
     def names(self, folder: str) -> Sequence[str]:
         full = reachable(self._root, checked_path(folder), None)
@@ -189,8 +189,8 @@ def write_in_place(path: str, data: bytes) -> None:
     """
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
     try:
-        found = os.fstat(descriptor)
-        if found.st_nlink != 1 or not stat.S_ISREG(found.st_mode):
+        status = os.fstat(descriptor)
+        if status.st_nlink != 1 or not stat.S_ISREG(status.st_mode):
             return
         os.write(descriptor, data)
         if os.fstat(descriptor).st_size != len(data):

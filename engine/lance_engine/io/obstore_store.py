@@ -184,22 +184,22 @@ class ObstoreStore:
                     self._explain_short(here, number, path, *span)
             return [memoryview(data) for data in answers]
 
-        found: Sequence[Buffer]
+        buffers: Sequence[Buffer]
         try:
-            found = self._run("read", path, attempt, _beyond_the_end(path), once=len(wanted) > 1)
+            buffers = self._run("read", path, attempt, _beyond_the_end(path), once=len(wanted) > 1)
         except StorageUnavailableError:
             if len(wanted) == 1:
                 raise
             # If one of them failed, the others must not fail with it again.
             with Pool(len(wanted), "lance-again") as threads:
-                found = list(threads.map(lambda span: self.read(path, *span), wanted))
+                buffers = list(threads.map(lambda span: self.read(path, *span), wanted))
         if len(wanted) == len(ranges):
-            return found
-        by_span = dict(zip(wanted, found, strict=True))
+            return buffers
+        by_span = dict(zip(wanted, buffers, strict=True))
         return [by_span.get(span, b"") for span in ranges]
 
     def list(self, prefix: str) -> list[str]:
-        found: list[str] = []
+        paths: list[str] = []
         start = len(self._root) + 1 if self._root else 0
 
         def attempt(here: Client, number: int) -> None:
@@ -207,15 +207,15 @@ class ObstoreStore:
                 here.store(number),
                 self._key(prefix) if prefix else self._root or None,
                 # Another attempt continues where the previous one was interrupted.
-                offset=found[-1] if found else None,
+                offset=paths[-1] if paths else None,
                 chunk_size=_PAGE,
             )
             for page in pages:
-                found.extend(entry["path"] for entry in page)
+                paths.extend(entry["path"] for entry in page)
 
         with suppress(FileNotFoundError):
             self._run("list", prefix, attempt)
-        return sorted(path[start:] for path in found)
+        return sorted(path[start:] for path in paths)
 
     def names(self, folder: str) -> Sequence[str]:
         key = self._key(folder) if folder else self._root
@@ -320,8 +320,8 @@ class ObstoreStore:
         kept = None if tag is None else LISTED.find(file, tag)
         if kept is not None:
             return kept
-        data, found = self._read_key(self._key(path), path, 0)
-        if tag is not None and found is not None and tag.is_of(found):
+        data, current = self._read_key(self._key(path), path, 0)
+        if tag is not None and current is not None and tag.is_of(current):
             LISTED.keep(file, tag, data)
         return data
 

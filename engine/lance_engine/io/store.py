@@ -131,8 +131,8 @@ class Store(Protocol):
 
 def max_in_flight_of(store: Store) -> int | None:
     """The number of concurrent requests for data that its options allow, None if they do not set it."""
-    found: int | None = getattr(store, "max_in_flight", None)
-    return found
+    most: int | None = getattr(store, "max_in_flight", None)
+    return most
 
 
 def ranges_at_once(store: Store) -> int:
@@ -159,8 +159,8 @@ def read_buffer(store: Store, path: str, offset: int, length: int, *, reused: bo
 
 def identity_of(store: Store) -> Hashable:
     """Equal for stores that reach the same files with the same rights, as far as they can tell."""
-    found: Hashable | None = getattr(store, "identity", None)
-    return weakref.ref(store) if found is None else found
+    identity: Hashable | None = getattr(store, "identity", None)
+    return weakref.ref(store) if identity is None else identity
 
 
 def delete_quietly(store: Store, paths: Iterable[str]) -> None:

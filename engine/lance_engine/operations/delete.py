@@ -60,18 +60,18 @@ def _matching(snapshot: Snapshot, where: Filter, reporter: Reporter) -> U64Array
     reporter.begin("finding rows", snapshot.physical_rows)
     if reporter.is_silent:
         return matching_addresses(snapshot, where)
-    found: list[U64Array] = []
+    addresses: list[U64Array] = []
     read: list[ScanSplit] = []
     splits = split_rows(snapshot.fragments, -(-snapshot.num_rows // _REPORTED_ROWS) or 1)
     for number, split in enumerate(splits, 1):
         read.append(split)
         rows = sum(part.stop - part.start for part in read)
         if rows >= _REPORTED_ROWS or number == len(splits):
-            found.append(matching_addresses(snapshot, where, read))
+            addresses.append(matching_addresses(snapshot, where, read))
             reporter.advance(rows)
             read = []
     reporter.end()
-    return joined(found)
+    return joined(addresses)
 
 
 def delete_rows(snapshot: Snapshot, addresses: U64Array, predicate: str) -> Snapshot:

@@ -188,13 +188,13 @@ def _still_there(snapshot: Snapshot, kind: RowFinderKind, segment: CoveringSegme
 
 
 def _stable_ids(snapshot: Snapshot, addresses: U64Array) -> U64Array:
-    found = np.empty(len(addresses), dtype=np.uint64)
+    row_ids = np.empty(len(addresses), dtype=np.uint64)
     fragments = addresses >> np.uint64(32)
     for number in np.unique(fragments).tolist():
         here = fragments == number
         offsets = addresses[here] & np.uint64(2**32 - 1)
-        found[here] = snapshot.row_ids(snapshot.fragment(number), offsets)
-    return found
+        row_ids[here] = snapshot.row_ids(snapshot.fragment(number), offsets)
+    return row_ids
 
 
 def _counted(batches: Iterable[pa.RecordBatch], reporter: Reporter) -> Iterator[pa.RecordBatch]:

@@ -215,15 +215,15 @@ class _Merge:
         addresses, rows, clauses = [], [], []
         seen = np.zeros(keys.count, dtype=np.bool_)
         for batch in self._possible_matches([*read, ROW_ADDRESS]):
-            places, found = keys.matches([batch.column(name) for name in self._on])
+            places, matched = keys.matches([batch.column(name) for name in self._on])
             self._reporter.advance(batch.num_rows)
             if not len(places):
                 continue
-            seen[found] = True
-            if twice and (rows_per_key[found] > 1).any():
-                self._raise_ambiguous(row_of_key[found[rows_per_key[found] > 1][0]])
+            seen[matched] = True
+            if twice and (rows_per_key[matched] > 1).any():
+                self._raise_ambiguous(row_of_key[matched[rows_per_key[matched] > 1][0]])
             addresses.append(batch.column(batch.num_columns - 1).to_numpy()[places])
-            rows.append(row_of_key[found])
+            rows.append(row_of_key[matched])
             clauses.append(self._choose(batch, places, rows[-1], conditions))
         self._reporter.end()
         return _Matches(joined(addresses), _joined(rows), _joined(clauses)), np.flatnonzero(seen)
@@ -252,8 +252,8 @@ class _Merge:
         return _first_passing(len(places), conditions, test)
 
     def _raise_ambiguous(self, row: int) -> None:
-        found = self._source.take(np.array([row], dtype=np.int64), self._on)
-        key = ", ".join(f"{name} = {found.column(name)[0]}" for name in self._on)
+        values = self._source.take(np.array([row], dtype=np.int64), self._on)
+        key = ", ".join(f"{name} = {values.column(name)[0]}" for name in self._on)
         raise AmbiguousMergeError(
             f"Several source rows match the same row of the dataset: {key}",
             remedy="Deduplicate the source by key",
@@ -292,14 +292,14 @@ class _Merge:
         """The rows without a match, by clause: their addresses, and their new values if any."""
         left: U64Array | None = None
         for clause in self._clauses.by_source:
-            found = matching_addresses(self._snapshot, clause.where)
+            addresses = matching_addresses(self._snapshot, clause.where)
             decided = matched if left is None else union(matched, left)
-            found = np.setdiff1d(found, decided, assume_unique=True)
-            left = found if left is None else union(left, found)
+            addresses = np.setdiff1d(addresses, decided, assume_unique=True)
+            left = addresses if left is None else union(left, addresses)
             if clause.values is None:
-                yield found, None
+                yield addresses, None
             else:
-                yield found, self._changed(found, clause.values)
+                yield addresses, self._changed(addresses, clause.values)
 
     def _changed(self, addresses: U64Array, values: Mapping[str, Value]) -> Iterator[pa.RecordBatch]:
         computed = [

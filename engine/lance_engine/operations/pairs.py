@@ -39,13 +39,13 @@ class Sides:
 
     def named(self, node: Node | None) -> dict[str, list[str]]:
         """The columns of each side that an expression needs; all if unknown."""
-        found: dict[str, set[str]] = {SOURCE: set(), TARGET: set()}
+        names_by_side: dict[str, set[str]] = {SOURCE: set(), TARGET: set()}
         for column in walk(node) if node is not None else ():
             if isinstance(column, Column):
                 side, *fields = column.parts
-                found[side].update(fields[:1] or self._columns[side].names)
+                names_by_side[side].update(fields[:1] or self._columns[side].names)
         names = {
-            side: [name for name in columns.names if node is None or name in found[side]]
+            side: [name for name in columns.names if node is None or name in names_by_side[side]]
             for side, columns in self._columns.items()
         }
         if not any(names.values()):
@@ -98,8 +98,8 @@ class PairCondition(_Expression):
 
     def passing(self, source: pa.RecordBatch, target: pa.RecordBatch | None) -> BoolArray:
         """For each pair, whether it passes: null does not."""
-        found = self._test(self.pairs(source, target))
-        passing: BoolArray = pc.fill_null(found, False).to_numpy(zero_copy_only=False)
+        truths = self._test(self.pairs(source, target))
+        passing: BoolArray = pc.fill_null(truths, False).to_numpy(zero_copy_only=False)
         return passing
 
 

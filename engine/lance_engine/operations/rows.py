@@ -171,10 +171,10 @@ def joined_lineage(snapshot: Snapshot, parts: Sequence[U64Array]) -> Lineage:
     """As `lineage`, for addresses that ascend within each part only."""
     if not snapshot.has_stable_row_ids:
         return Lineage(None, None)
-    found = [lineage(snapshot, part) for part in parts]
+    lineages = [lineage(snapshot, part) for part in parts]
     return Lineage(
-        joined(part.row_ids for part in found if part.row_ids is not None),
-        joined(part.created_at for part in found if part.created_at is not None),
+        joined(part.row_ids for part in lineages if part.row_ids is not None),
+        joined(part.created_at for part in lineages if part.created_at is not None),
     )
 
 

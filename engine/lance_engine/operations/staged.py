@@ -156,12 +156,12 @@ class StagedChanges:
         return check
 
     def _operations(self) -> list[Operation]:
-        found = []
+        operations = []
         for version in range(self.base.version + 1, self.snapshot.version + 1):
             stored = read_version(self._store, self._scheme.path(version), version)
             assert stored.transaction is not None
-            found.append(parse_transaction(stored.transaction).operation)
-        return found
+            operations.append(parse_transaction(stored.transaction).operation)
+        return operations
 
     def _composed(self) -> _Composed | None:
         operations = self._operations()

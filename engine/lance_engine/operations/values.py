@@ -129,8 +129,8 @@ def column_values(
     def converted(values: pa.Array) -> pa.Array:
         if target is None:
             return values
-        found = None if compiler is None else compiler.convert(values, target)
-        return _plain(values, target.type) if found is None else found
+        exact = None if compiler is None else compiler.convert(values, target)
+        return _plain(values, target.type) if exact is None else exact
 
     if callable(value):
         return ColumnValues(name, None, kind, value, converted)

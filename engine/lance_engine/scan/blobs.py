@@ -69,8 +69,8 @@ class BlobReader:
             end = store.size(path)
             if any(position + size > end or size < 0 for _, position, size in ranges):
                 raise CorruptFileError("A blob is past the end of its file", path=path)
-            found = store.read_ranges(path, [(position, size) for _, position, size in ranges])
-            for (row, _, _), value in zip(ranges, found, strict=True):
+            blobs = store.read_ranges(path, [(position, size) for _, position, size in ranges])
+            for (row, _, _), value in zip(ranges, blobs, strict=True):
                 values[row] = bytes(value)
         return pa.array(values, pa.large_binary())
 

@@ -15,7 +15,7 @@ from lance_engine import compute as pc
 from lance_engine import kernels
 from lance_engine.arrow_values import to_numpy
 from lance_engine.cache import METADATA
-from lance_engine.errors import InvalidArgumentError, UnsupportedFeatureError
+from lance_engine.errors import InvalidArgumentError
 from lance_engine.owned import OwnedValues
 from lance_engine.scan.paths import field_path
 from lance_engine.scan.stored_entries import StoredEntries, stored_entries
@@ -86,20 +86,14 @@ class DictionaryCodes:
         are small or of equal strings.
         """
         lists = _of_snapshots.setdefault(snapshot, {})
-        found = lists.get(column)
-        if found is None and column not in lists:
+        codes = lists.get(column)
+        if codes is None and column not in lists:
             # Two threads may both get here: one list must be used by all.
-            found = lists.setdefault(column, _list_of(snapshot, column))
-        if found is not None:
-            found._owner = found._owner or (weakref.ref(snapshot), column)
-            found._count()
-        return found
-
-    @staticmethod
-    def empty(most_strings: int = MOST_STRINGS, *, large: bool = False) -> DictionaryCodes:
-        """A list of its own, such as for what a function makes of the strings of a column."""
-        native = kernels.StringNumbers(most_strings, MOST_BYTES)
-        return DictionaryCodes(native, most_strings, large=large)
+            codes = lists.setdefault(column, _list_of(snapshot, column))
+        if codes is not None:
+            codes._owner = codes._owner or (weakref.ref(snapshot), column)
+            codes._count()
+        return codes
 
     @property
     def string_type(self) -> pa.DataType:
@@ -109,16 +103,6 @@ class DictionaryCodes:
     def size(self) -> int:
         """Number of strings so far."""
         return self.native.size
-
-    def codes(self, strings: pa.Array) -> pa.Array:
-        """The code of each string, new ones if need be; nulls stay null."""
-        found = self.native.number(strings.cast(self.string_type), self._large)
-        if found is None:
-            raise UnsupportedFeatureError(
-                f"There are more than {self.entries:,} distinct strings, or they have more than "
-                f"{MOST_BYTES >> 20} MiB"
-            )
-        return pa.Array._import_from_c(found.address, pa.int32())
 
     def strings(self, codes: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
         """The string of each code, InvalidArgumentError if none has it; nulls stay null."""

@@ -130,7 +130,11 @@ class PieceReader:
             with counting(metrics):
                 passing = self._test(piece, metrics, frozenset())
         except _TOO_MUCH as error:
-            return [found for part in _smaller(piece, error) for found in self._passing(part, metrics)]
+            return [
+                passing_rows
+                for part in _smaller(piece, error)
+                for passing_rows in self._passing(part, metrics)
+            ]
         if not passing.count:
             return []
         passing.compress()
@@ -221,10 +225,10 @@ class PieceReader:
             metrics.add_time("read", time.perf_counter() - begin)
             return batches
         passing.compress()
-        found = passing.selection
+        selection = passing.selection
         batches = [
-            self._materialised(piece, found.part(first, last), first, passing.columns)
-            for first, last in found.parts(self._rows_at_once(found))
+            self._materialised(piece, selection.part(first, last), first, passing.columns)
+            for first, last in selection.parts(self._rows_at_once(selection))
         ]
         self._saw(batches)
         metrics.add_time("read", time.perf_counter() - begin)
@@ -260,8 +264,8 @@ class PieceReader:
             done += passed
             if dropping:
                 projection = self._projection(piece.reader, self._columns_of(dropping))
-                found = projection.read_wanted(begin, begin + count, own)
-                arrays.update(zip(dropping, found.columns, strict=True))
+                wanted = projection.read_wanted(begin, begin + count, own)
+                arrays.update(zip(dropping, wanted.columns, strict=True))
             if others:
                 part = rows.part(first, first + count)
                 arrays.update(self._of_range(piece, part, own, others))

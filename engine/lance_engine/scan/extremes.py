@@ -68,8 +68,8 @@ def _min_max(snapshot: Snapshot, reader_for: Callable[[int], FragmentReader], co
 
 def known(snapshot: Snapshot, reader_for: Callable[[int], FragmentReader], column: str) -> Known | None:
     """The extremes and nulls of a top-level column without reading rows; None if its extremes are unknown."""
-    found, splits = _from_zones(snapshot, reader_for, column)
-    return None if splits else Known(found, _known_nulls(snapshot, reader_for, column))
+    extremes, splits = _from_zones(snapshot, reader_for, column)
+    return None if splits else Known(extremes, _known_nulls(snapshot, reader_for, column))
 
 
 def _from_zones(
@@ -158,12 +158,12 @@ def _extremes(arrays: Sequence[pa.Array], kind: pa.DataType) -> Extremes:
     return Extremes(numbers["min"] if numbers["min"].is_valid else not_a_number, not_a_number)
 
 
-def _may_extend(found: Extremes, low: pa.Scalar | None, high: pa.Scalar | None) -> bool:
+def _may_extend(known: Extremes, low: pa.Scalar | None, high: pa.Scalar | None) -> bool:
     """Whether values between two bounds, null or None where unknown, can be outside of the extremes."""
     if low is None or high is None or not (low.is_valid and high.is_valid):
         return True
-    if not (found.minimum.is_valid and found.maximum.is_valid):
+    if not (known.minimum.is_valid and known.maximum.is_valid):
         return True
-    kind = found.minimum.type
-    joined = _extremes([pa.array([*found, low.cast(kind), high.cast(kind)], kind)], kind)
-    return str(joined) != str(found)
+    kind = known.minimum.type
+    joined = _extremes([pa.array([*known, low.cast(kind), high.cast(kind)], kind)], kind)
+    return str(joined) != str(known)

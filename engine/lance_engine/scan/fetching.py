@@ -116,15 +116,18 @@ def fetched_ahead(
     `few` means that hardly more rows will be needed: no data for neighbouring rows is read.
     """
     spans: dict[FileContents, list[Span]] = {}
-    leaves = max((sum(len(found) for _, found in projection.leaves) for projection, _ in wanted), default=1)
+    leaves = max(
+        (sum(len(leaf_columns) for _, leaf_columns in projection.leaves) for projection, _ in wanted),
+        default=1,
+    )
     unit = min(max(read_ahead.budget // (_UNITS_PER_COLUMN * max(leaves, 1)), _LEAST_UNIT), _MOST_UNIT)
     for projection, part in wanted:
-        for file, found in projection.leaves:
+        for file, leaf_columns in projection.leaves:
             if isinstance(file, FileContents) and not file.is_local:
                 own = spans.setdefault(file, [])
                 gap = LEAST_GAP if few else file.fetcher.model.gap
                 with file.placed():
-                    own += _spans(file, found, part.ranges, unit, gap, _PEEK if few else 0)
+                    own += _spans(file, leaf_columns, part.ranges, unit, gap, _PEEK if few else 0)
     files = {}
     for file, own in spans.items():
         missing = [span for span in own if not file.holds(span.offset, span.length)]

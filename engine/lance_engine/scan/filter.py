@@ -27,8 +27,7 @@ from lance_engine.expr.tree import (
     rebuilt,
     walk,
 )
-from lance_engine.scan.json_tests import json_tests
-from lance_engine.scan.native_tests import NativeTests, native_tests
+from lance_engine.scan.native_tests import native_tests
 from lance_engine.scan.paths import field_path, path_text
 from lance_engine.scan.projection import Projection
 from lance_engine.scan.reader import RowsReader
@@ -62,8 +61,6 @@ class Step:
         self.can_fail = any(_can_fail(node) for node in nodes)
         #: the conditions in the form that kernels test while decoding, if possible
         self.native = None if of_json else native_tests(tuple(nodes))
-        #: what is true wherever they are, and is tested first: of JSON columns, which kernels have no text of
-        self.before = json_tests(nodes) if of_json else None
         self.cost = _cost(self.node)
         self._guess = min(_guess(node) for node in nodes)
         self._tested = self._passed = 0
@@ -141,9 +138,6 @@ class Passing:
         a column for the result.
         """
         tested = self.count
-        if step.before is not None and not self._pass_before(step.before):
-            step.count(tested, 0)
-            return
         if step.can_fail or self.count < self.selection.count * self._few_share(step, coded):
             self.compress()
         mask = None if keep is None else self._tested_and_kept(step, keep)
@@ -151,20 +145,10 @@ class Passing:
             mask = self._tested_natively(step)
         if mask is None:
             mask = self._evaluated(step, coded, wanted)
-        self._keep(mask)
-        step.count(tested, self.count)
-
-    def _keep(self, mask: pa.BooleanArray) -> None:
         mask = false_for_null(mask)
         self._mask = mask if self._mask is None else pc.and_(self._mask, mask)
         self.count = int(self._mask.true_count)
-
-    def _pass_before(self, tests: NativeTests) -> bool:
-        """Keep the rows that pass some tests, if these are possible; whether any are left."""
-        projection = tests.projection(self.reader)
-        if projection is not None:
-            self._keep(evaluate(tests.node, projection.read(self.selection)))
-        return self.count > 0
+        step.count(tested, self.count)
 
     def _few_share(self, step: Step, coded: Callable[[str], bool]) -> float:
         """The share of passing rows below which `step` tests only these."""
@@ -251,8 +235,8 @@ class Passing:
 
 
 def _is_of_json(nodes: Sequence[Node], schema: Schema) -> bool:
-    """Whether one of the columns of conditions is JSON."""
-    columns = {found.parts[0] for node in nodes for found in walk(node) if isinstance(found, Column)}
+    """Whether one of the columns of conditions is JSON, of which kernels have no text."""
+    columns = {child.parts[0] for node in nodes for child in walk(node) if isinstance(child, Column)}
     return any(field_path(schema, name)[-1].is_json for name in columns if name not in SYSTEM_FIELDS)
 
 
@@ -284,14 +268,14 @@ def _without_implied(nodes: Sequence[Node]) -> Sequence[Node]:
 
 def _can_fail(node: Node) -> bool:
     return any(
-        isinstance(found, (Arithmetic, Function)) or (isinstance(found, Cast) and not found.lenient)
-        for found in walk(node)
+        isinstance(child, (Arithmetic, Function)) or (isinstance(child, Cast) and not child.lenient)
+        for child in walk(node)
     )
 
 
 def _cost(node: Node) -> float:
-    columns = {found for found in walk(node) if isinstance(found, Column)}
-    matches = sum(isinstance(found, Match) for found in walk(node))
+    columns = {child for child in walk(node) if isinstance(child, Column)}
+    matches = sum(isinstance(child, Match) for child in walk(node))
     return 1.0 + sum(_type_cost(column.stored_type) for column in columns) + matches * _MATCH_COST
 
 

@@ -160,10 +160,10 @@ class FragmentGroup(RowsReader):
 
     def _place(self, field: Field) -> tuple[FileGroup, int]:
         number, column = self._layout.places[field.id]
-        found = self._files.get(number)
-        if found is None:
-            found = self._files.setdefault(number, self._open(number))
-        return found, column
+        group = self._files.get(number)
+        if group is None:
+            group = self._files.setdefault(number, self._open(number))
+        return group, column
 
     def _open(self, number: int) -> FileGroup:
         if not self.is_local:
@@ -181,13 +181,13 @@ class FragmentGroup(RowsReader):
 
     def _opened(self, number: int) -> list[FileContents]:
         """The remote files with this number of each fragment, if nothing of them was fetched yet."""
-        found = self._contents.get(number)
-        if found is None:
+        contents = self._contents.get(number)
+        if contents is None:
             files = [fragment.files[number] for fragment in self._fragments]
             places = [(self._snapshot.data_file_location(file), file.file_size) for file in files]
-            found = [FileContents(store, path, size=size) for (store, path), size in places]
-            found = self._contents.setdefault(number, found)
-        return found
+            contents = [FileContents(store, path, size=size) for (store, path), size in places]
+            contents = self._contents.setdefault(number, contents)
+        return contents
 
 
 class FragmentGrouping:

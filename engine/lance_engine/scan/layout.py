@@ -221,8 +221,8 @@ def layout_of(snapshot: Snapshot, fragment: Fragment) -> FragmentLayout:
     layouts = _layouts.get(snapshot)
     if layouts is None:
         layouts = _layouts.setdefault(snapshot, {})
-    found = layouts.get(files)
-    return layouts.setdefault(files, FragmentLayout(snapshot.schema, files)) if found is None else found
+    layout = layouts.get(files)
+    return layouts.setdefault(files, FragmentLayout(snapshot.schema, files)) if layout is None else layout
 
 
 def _columns_of(version: str, fields: tuple[int, ...], columns: tuple[int, ...]) -> Iterator[tuple[int, int]]:

@@ -51,7 +51,7 @@ def lookups(
         bounds[1:1] = (np.flatnonzero(np.diff(fragments)) + 1).tolist()
     pieces = 1 if len(addresses) < PARALLEL_ROWS else max(1, num_threads() // (len(bounds) - 1))
     groups = _Groups(snapshot, reader_for, names) if len(bounds) > _GROUP_FRAGMENTS else None
-    found = []
+    alone = []
     for begin, end in pairwise(bounds):
         reader = reader_for(int(fragments[begin]))
         met_before = reader.meet()
@@ -60,8 +60,8 @@ def lookups(
             if groups.add(reader.fragment, lookup):
                 continue
         parts = [places[begin:end]] if pieces == 1 else np.array_split(places[begin:end], pieces)
-        found += [Lookup(reader, offsets[part], part) for part in parts if len(part)]
-    return found if groups is None else found + groups.lookups()
+        alone += [Lookup(reader, offsets[part], part) for part in parts if len(part)]
+    return alone if groups is None else alone + groups.lookups()
 
 
 class _Groups:

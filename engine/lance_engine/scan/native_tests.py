@@ -34,7 +34,7 @@ from lance_engine.scan.reader import RowsReader
 from lance_engine.scan.system import SYSTEM_FIELDS
 
 # With more tests, their columns would be read too often.
-MOST_TESTS = 4
+_MOST_TESTS = 4
 # The automaton of a test has a state for every byte of its text.
 _LONGEST_TEXT = 240
 _RANGES = ("=", "<", "<=", ">", ">=")
@@ -47,8 +47,6 @@ class NativeTests:
     node: Node
     tests: dict[str, tuple[str, kernels.ValueTest]]
     """By the name of such a column: the column that is tested, and how."""
-    of_stored_json: bool = False
-    """Whether the binary form of JSON is tested."""
 
     @property
     def single(self) -> tuple[str, kernels.ValueTest] | None:
@@ -59,16 +57,16 @@ class NativeTests:
 
     def projection(self, reader: RowsReader) -> Projection | None:
         """A reader for the truth values; None if the columns are missing or cannot be tested."""
-        return reader.tests(self, self.tests, of_stored_json=self.of_stored_json)
+        return reader.tests(self, self.tests)
 
 
 def native_tests(nodes: Sequence[Node]) -> NativeTests | None:
     """All of some conditions as tests of the kernels, or None."""
-    found = _Compiler()
-    node = found.conjunction(nodes)
-    if node is None or not 0 < len(found.tests) <= MOST_TESTS:
+    compiler = _Compiler()
+    node = compiler.conjunction(nodes)
+    if node is None or not 0 < len(compiler.tests) <= _MOST_TESTS:
         return None
-    return NativeTests(node, found.tests)
+    return NativeTests(node, compiler.tests)
 
 
 class _Compiler:
@@ -248,7 +246,7 @@ def _match_test(node: Match) -> kernels.ValueTest | None:
     if ignores_case and not has_only_ascii_cases(node.pattern):
         return None
     if node.kind in ("like", "ilike"):
-        pieces = like_pieces(node.pattern)
+        pieces = _like_pieces(node.pattern)
         if pieces is None:
             return None
         at_start, at_end = bool(pieces[0]), bool(pieces[-1])
@@ -265,11 +263,11 @@ def _match_test(node: Match) -> kernels.ValueTest | None:
     return kernels.string_test(held, at_start, at_end, False, ignores_case)
 
 
-def like_pieces(pattern: str, wildcards: str = "%") -> list[str] | None:
-    """The text between the `wildcards` of a pattern; None if it has others."""
+def _like_pieces(pattern: str) -> list[str] | None:
+    """The text between the ``%`` of a pattern; None if it has ``_``."""
     pieces, characters = [""], iter(pattern)
     for character in characters:
-        if character in wildcards:
+        if character == "%":
             pieces.append("")
         elif character == "_":
             return None

@@ -181,9 +181,9 @@ class ScanPieces:
 def _timed(coming: Iterator[Planned], metrics: ScanMetrics) -> Iterator[Planned]:
     while True:
         with metrics.phase("plan"), counting(metrics):
-            found = next(coming, None)
-            if found is not None and isinstance(found[0], FragmentGroup):
-                found[0].fetch_deletions()
-        if found is None:
+            planned = next(coming, None)
+            if planned is not None and isinstance(planned[0], FragmentGroup):
+                planned[0].fetch_deletions()
+        if planned is None:
             return
-        yield found
+        yield planned

@@ -108,18 +108,18 @@ class FilterPlan:
     def without_zone_maps(self) -> FilterPlan:
         """The same plan for a few rows, which are tested sooner than their zones."""
         _ = self.steps  # shared
-        found = copy.copy(self)
-        found.pruner = None
-        return found
+        plan = copy.copy(self)
+        plan.pruner = None
+        return plan
 
     def joined(self, others: tuple[FilterPlan, ...], join: Callable[[], FilterPlan]) -> FilterPlan:
         """The plan for all of these filters, made by `join` and kept for the next scan with the same ones."""
-        found = self._joined.get(others)
-        if found is None:
-            found = join()
-            if found is not self:
-                self._joined[others] = found
-        return found
+        plan = self._joined.get(others)
+        if plan is None:
+            plan = join()
+            if plan is not self:
+                self._joined[others] = plan
+        return plan
 
 
 class ScanPlan:
@@ -155,10 +155,10 @@ class ScanPlan:
         if self._indexed is None:
             return False
         fragments = self._snapshot.fragments
-        found = self._indexed.matches
-        if len(fragments) > _FEW_FRAGMENTS or any(fragment.id not in found for fragment in fragments):
+        matches = self._indexed.matches
+        if len(fragments) > _FEW_FRAGMENTS or any(fragment.id not in matches for fragment in fragments):
             return False
-        return sum(int((match.ranges[:, 1] - match.ranges[:, 0]).sum()) for match in found.values()) <= rows
+        return sum(int((match.ranges[:, 1] - match.ranges[:, 0]).sum()) for match in matches.values()) <= rows
 
     def fragments(
         self, least: int, metrics: ScanMetrics | None = None, first: int = MOST_AHEAD
@@ -254,8 +254,8 @@ class ScanPlan:
         if metrics is not None:
             metrics.add(zones=pruned.zones, zones_read=pruned.kept)
         parts = []
-        for tested, group in groupby(pruned.ranges, key=lambda found: found.tested):
-            ranges = np.array([(found.begin, found.end) for found in group], dtype=np.int64)
+        for tested, group in groupby(pruned.ranges, key=lambda piece: piece.tested):
+            ranges = np.array([(piece.begin, piece.end) for piece in group], dtype=np.int64)
             ranges = ranges if allowed is whole else intersection(ranges, allowed)
             if len(ranges):
                 parts.append(Part(ranges, tested))
@@ -295,18 +295,18 @@ def _joined_search(snapshot: Snapshot, parts: Sequence[FilterPlan]) -> IndexSear
     """The index results for all parts; those that were not useful for single parts may be useful together."""
     from lance_engine.expr.build import conjunction
 
-    found = [part.indexed for part in parts if part.indexed is not None]
+    searches = [part.indexed for part in parts if part.indexed is not None]
     others = [part.tested for part in parts if part.indexed is None and part.tested is not None]
     if len(others) > 1:
         together = _search(snapshot, conjunction(others))
         if together is not None:
-            found.append(together)
+            searches.append(together)
             others = []
-    if not found:
+    if not searches:
         return None
     from lance_engine.index.search import joined_searches
 
-    return joined_searches(found, complete=not others)
+    return joined_searches(searches, complete=not others)
 
 
 def _pruner(snapshot: Snapshot, filter: Node) -> Pruner | None:
@@ -322,8 +322,8 @@ def _steps(snapshot: Snapshot, tested: Node) -> FilterSteps:
     return FilterSteps(tested, snapshot.schema)
 
 
-def _uses(found: IndexSearch) -> Iterator[tuple[str, str, tuple[str, ...], str, int, int]]:
-    for use in found.uses:
+def _uses(search: IndexSearch) -> Iterator[tuple[str, str, tuple[str, ...], str, int, int]]:
+    for use in search.uses:
         yield use.name, use.kind, use.columns, use.filter, use.covered, use.fragments
 
 

@@ -63,20 +63,22 @@ class Decoders:
         self.short = min((built.short for built in fields if built.short is not None), default=None)
         leaves: dict[LeafSource, list[kernels.LeafColumn]] = {}
         for built in fields:
-            for file, found in built.leaves.items():
-                leaves.setdefault(file, []).extend(found)
+            for file, leaf_columns in built.leaves.items():
+                leaves.setdefault(file, []).extend(leaf_columns)
         self.columns = kernels.Columns([built.decoder for built in fields])
         self.leaves = list(leaves.items())
         self.is_local = all(file.is_local for file in leaves)
         #: name, first row of each page and then the number of rows, of leaves with an item per row
-        self.pages = [(leaf.name, leaf.page_starts) for _, found in self.leaves for leaf in found]
+        self.pages = [
+            (leaf.name, leaf.page_starts) for _, leaf_columns in self.leaves for leaf in leaf_columns
+        ]
         #: rows at which a batch of wide values should end: values within a page need not be copied
         self.borders = sorted(
             {
                 start
-                for file, found in self.leaves
+                for file, leaf_columns in self.leaves
                 if file.is_local
-                for leaf in found
+                for leaf in leaf_columns
                 if leaf.value_bytes >= _WIDE_VALUE
                 for start in leaf.page_starts
             }
@@ -119,8 +121,10 @@ class Projection:
     @property
     def native(self) -> kernels.Columns | None:
         """Decodes these columns directly, if possible."""
-        found = self._decoders
-        return found.columns if found.is_plain and found.is_local and found.short is None else None
+        decoders = self._decoders
+        return (
+            decoders.columns if decoders.is_plain and decoders.is_local and decoders.short is None else None
+        )
 
     def narrowed(self, names: Collection[str]) -> Projection:
         """A copy with the decimals of these columns in 64 bits, if only decoding is needed."""
@@ -185,8 +189,10 @@ class Projection:
     @property
     def takes_masks(self) -> bool:
         """Whether `read_wanted` can be called."""
-        found = self._decoders
-        return found.is_plain and found.is_local and found.short is None and found.columns.take_masks
+        decoders = self._decoders
+        return (
+            decoders.is_plain and decoders.is_local and decoders.short is None and decoders.columns.take_masks
+        )
 
     def read_wanted(self, begin: int, end: int, mask: pa.BooleanArray) -> pa.RecordBatch:
         """The rows of [begin, end) at which `mask`, without nulls, is true.
@@ -203,8 +209,8 @@ class Projection:
 
     def keeps(self, test: kernels.ValueTest) -> bool:
         """Whether `read_passing` can be called."""
-        found = self._decoders
-        return self.takes_masks and not found.required and found.columns.keep(test)
+        decoders = self._decoders
+        return self.takes_masks and not decoders.required and decoders.columns.keep(test)
 
     def read_passing(
         self, begin: int, end: int, test: kernels.ValueTest

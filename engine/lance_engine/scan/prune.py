@@ -68,12 +68,12 @@ class Pruner:
         Rows on which the filter need not be tested make a separate range from `least` rows on.
         """
         place = reader.fragment.id, begin, end, least
-        found = self._known.get(place)
-        if found is None:
-            found = self._pruned(reader, begin, end, least)
-            if len(found.ranges) <= _FEW_RANGES:
-                self._known[place] = found
-        return found
+        pruned = self._known.get(place)
+        if pruned is None:
+            pruned = self._pruned(reader, begin, end, least)
+            if len(pruned.ranges) <= _FEW_RANGES:
+                self._known[place] = pruned
+        return pruned
 
     def _pruned(self, reader: FragmentReader, begin: int, end: int, least: int) -> Pruned:
         if begin >= end:
@@ -97,10 +97,10 @@ class Pruner:
             statistics[parts] = _all_null(len(starts))
         for parts in self._addresses:
             statistics[parts] = _addresses(reader.fragment.id, starts, edges[1:])
-        found = match_zones(self._filter, statistics, len(starts))
+        matches = match_zones(self._filter, statistics, len(starts))
         edges[0] = begin
-        ranges = _ranges(edges, found.may, found.must, least)
-        return Pruned(ranges, len(starts), int(found.may.sum()))
+        ranges = _ranges(edges, matches.may, matches.must, least)
+        return Pruned(ranges, len(starts), int(matches.may.sum()))
 
 
 def _stored_field(snapshot: Snapshot, parts: tuple[str, ...]) -> Field | None:

@@ -115,16 +115,16 @@ class RowsReader(ABC):
     def projection(self, names: Names, coded: frozenset[str] = frozenset()) -> Projection:
         """The decoders of these columns, including system columns; those in `coded` return dictionaries."""
         key = (names, coded.intersection(names) if coded else coded)
-        found = self._decoders.get(key)
-        if found is None:
+        decoders = self._decoders.get(key)
+        if decoders is None:
             with self.placed():
                 projected = self.projected(*key)
                 self._fetch_metadata(projected.columns)
                 fields = [self._decoder(column) for column in projected.stored]
-                found = self._decoders.setdefault(key, Decoders(projected, fields))
+                decoders = self._decoders.setdefault(key, Decoders(projected, fields))
         else:
             METADATA.hit(self)
-        return Projection(self, found)
+        return Projection(self, decoders)
 
     def field(self, name: str) -> Field:
         return self._snapshot.schema.field(name)
@@ -153,32 +153,24 @@ class RowsReader(ABC):
             raise UnsupportedFeatureError("The column has no strings to map", column=column.entries.source)
         return built._replace(decoder=decoder)
 
-    def tests(
-        self,
-        key: object,
-        tests: Mapping[str, tuple[str, kernels.ValueTest]],
-        *,
-        of_stored_json: bool = False,
-    ) -> Projection | None:
+    def tests(self, key: object, tests: Mapping[str, tuple[str, kernels.ValueTest]]) -> Projection | None:
         """Readers, by name, for the result of a test on each value of a column; None if one is impossible.
 
         Cached for `key`, as long as it exists.
         """
         if key not in self._tests:
             with self.placed():
-                self._tests[key] = self._tested(tests, of_stored_json)
-        found = self._tests[key]
-        return None if found is None else Projection(self, found)
+                self._tests[key] = self._tested(tests)
+        decoders = self._tests[key]
+        return None if decoders is None else Projection(self, decoders)
 
-    def _tested(
-        self, tests: Mapping[str, tuple[str, kernels.ValueTest]], of_stored_json: bool
-    ) -> Decoders | None:
+    def _tested(self, tests: Mapping[str, tuple[str, kernels.ValueTest]]) -> Decoders | None:
         fields = []
         for column, test in tests.values():
             path = field_path(self._snapshot.schema, column)
             field = narrowed(path)
-            # Other tests would test binary JSON instead of its text.
-            if self._layout.stored(field) != field or path[-1].is_json != of_stored_json:
+            # Of JSON, the binary form would be tested instead of its text.
+            if self._layout.stored(field) != field or path[-1].is_json:
                 return None
             built = self.built(field)
             decoder = built.decoder.tested(test)

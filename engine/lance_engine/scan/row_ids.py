@@ -42,17 +42,17 @@ class RowIdMatches(NamedTuple):
 
 def match_row_ids(filter: Node, snapshot: Snapshot) -> RowIdMatches | None:
     """The rows that the conditions on row ids in the conjunction `filter` allow; None without any."""
-    found: list[I64Array] = []
+    intervals: list[I64Array] = []
     residual: list[Node] = []
     for conjunct in conjuncts(filter):
         matches = _matches(conjunct, snapshot)
         if matches is None:
             residual.append(conjunct)
         else:
-            found.append(matches)
-    if not found:
+            intervals.append(matches)
+    if not intervals:
         return None
-    return RowIdMatches(reduce(intersection, found), conjunction(residual) if residual else None)
+    return RowIdMatches(reduce(intersection, intervals), conjunction(residual) if residual else None)
 
 
 def _matches(node: Node, snapshot: Snapshot) -> I64Array | None:

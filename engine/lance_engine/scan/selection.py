@@ -170,10 +170,10 @@ def _places(mask: pa.BooleanArray) -> I64Array:
     whole = len(mask) // 64 * 64
     words = np.frombuffer(buffer, dtype="<u8", count=whole // 64)
     numbers = np.flatnonzero(words)
-    found = np.flatnonzero(_bits(words[numbers].view(np.uint8)))
+    places = np.flatnonzero(_bits(words[numbers].view(np.uint8)))
     rest = np.frombuffer(buffer, np.uint8, -(-(len(mask) - whole) // 8), whole // 8)
     last = np.flatnonzero(_bits(rest, len(mask) - whole)) + whole
-    return np.concatenate([numbers[found >> 6] * 64 + (found & 63), last])
+    return np.concatenate([numbers[places >> 6] * 64 + (places & 63), last])
 
 
 def _bits(packed: npt.NDArray[np.uint8], count: int | None = None) -> Bools:

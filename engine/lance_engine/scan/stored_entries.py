@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from lance_engine import kernels
 from lance_engine.errors import ColumnNotFoundError, LanceError
-from lance_engine.owned import OwnedValues
 from lance_engine.scan.fragment import FragmentReader
 from lance_engine.scan.paths import field_path, is_read_alone, narrowed
 
@@ -37,18 +36,6 @@ class StoredEntries:
     leaves: tuple[kernels.LeafColumn, ...]
 
 
-_known: OwnedValues[Snapshot, dict[str, int | None]] = OwnedValues()
-
-
-def entries_of(snapshot: Snapshot, column: str) -> int | None:
-    """How many distinct strings a column has at most, if `stored_entries` finds it out; kept."""
-    known = _known.setdefault(snapshot, {})
-    if column not in known:
-        found = stored_entries(snapshot, column)
-        known[column] = None if found is None else found.entries
-    return known[column]
-
-
 def stored_entries(snapshot: Snapshot, column: str) -> StoredEntries | None:
     """What is known about the strings of a column, if a `CodeColumn` of it pays; None if not.
 
@@ -72,7 +59,7 @@ def stored_entries(snapshot: Snapshot, column: str) -> StoredEntries | None:
                 built = reader.built(field, alone=alone)
                 if built.decoder.mapped(probe) is None:
                     return None
-                leaves += [leaf for found in built.leaves.values() for leaf in found]
+                leaves += [leaf for columns in built.leaves.values() for leaf in columns]
         entries = sum(leaf.most_distinct for leaf in leaves)
         plain = sum(leaf.plain_bytes for leaf in leaves)
         if entries * _LEAST_ROWS_PER_ENTRY > snapshot.num_rows or plain > MOST_PLAIN_BYTES:

@@ -64,9 +64,9 @@ def take(
     """
     if metrics is not None:
         with metrics.phase("total"), counting(metrics):
-            found = take(snapshot, reader_for, row_ids, columns, missing=missing)
-        metrics.add(rows_out=found.num_rows)
-        return found
+            table = take(snapshot, reader_for, row_ids, columns, missing=missing)
+        metrics.add(rows_out=table.num_rows)
+        return table
     if missing not in ("error", "skip"):
         raise InvalidArgumentError(f"missing must be 'error' or 'skip', not {missing!r}")
     wanted = _columns_of(snapshot, column_names(snapshot.schema, columns))
@@ -88,9 +88,9 @@ def take_positions(
     """
     if metrics is not None:
         with metrics.phase("total"), counting(metrics):
-            found = take_positions(snapshot, reader_for, positions, columns)
-        metrics.add(rows_out=found.num_rows)
-        return found
+            table = take_positions(snapshot, reader_for, positions, columns)
+        metrics.add(rows_out=table.num_rows)
+        return table
     wanted = _columns_of(snapshot, column_names(snapshot.schema, columns))
     return _rows_at(snapshot, reader_for, addresses_at(snapshot, row_numbers(positions, "positions")), wanted)
 

@@ -50,4 +50,4 @@ def _pages(starts: I64Array, selection: Selection) -> npt.NDArray[np.int64]:
     last = np.searchsorted(starts, selection.ranges[:, 1], "left")
     if len(first) == 1:
         return np.arange(first[0], last[0])
-    return np.unique(np.concatenate([np.arange(*found) for found in zip(first, last, strict=True)]))
+    return np.unique(np.concatenate([np.arange(*pages) for pages in zip(first, last, strict=True)]))

@@ -16,10 +16,10 @@ _known: OwnedValues[pa.Schema, int] = OwnedValues()
 
 def estimated_row_bytes(schema: pa.Schema) -> int:
     """Bytes of one row as Arrow arrays; strings and lists are guessed."""
-    found = _known.get(schema)
-    if found is None:
-        found = _known[schema] = sum(_type_bytes(field.type) for field in schema)
-    return found
+    width = _known.get(schema)
+    if width is None:
+        width = _known[schema] = sum(_type_bytes(field.type) for field in schema)
+    return width
 
 
 def _type_bytes(arrow_type: pa.DataType) -> int:

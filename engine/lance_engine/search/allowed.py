@@ -53,11 +53,11 @@ class AllowedRows:
         if self.addresses is None:
             kept = _live.setdefault(self._snapshot, {})
             key = fragments.serialize()
-            found = kept.get(key)
-            if found is None:
+            allowed = kept.get(key)
+            if allowed is None:
                 parts = [self._all_of(self._snapshot.fragment(number)) for number in fragments]
-                found = kept[key] = _row_set(np.concatenate([EMPTY, *parts]))
-            return found
+                allowed = kept[key] = _row_set(np.concatenate([EMPTY, *parts]))
+            return allowed
         numbers = self.addresses >> np.uint64(32)
         first = np.searchsorted(numbers, np.array(fragments, dtype=np.uint64), "left")
         last = np.searchsorted(numbers, np.array(fragments, dtype=np.uint64), "right")

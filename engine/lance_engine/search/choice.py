@@ -54,8 +54,8 @@ def metric_of(snapshot: Snapshot, column: VectorColumn, asked: str | None) -> Me
 
 def _metric_in_files(snapshot: Snapshot, segment: IndexSegment) -> Metric | None:
     """The metric in the files of an index; None if they are not read."""
-    found = VECTORS.covering(snapshot, segment).open()
-    return None if found is None else found.metric
+    opened = VECTORS.covering(snapshot, segment).open()
+    return None if opened is None else opened.metric
 
 
 def choose_index(snapshot: Snapshot, column: VectorColumn, metric: Metric) -> OpenIndex | None:
@@ -64,11 +64,11 @@ def choose_index(snapshot: Snapshot, column: VectorColumn, metric: Metric) -> Op
         if index.field_id != column.field_id or column.is_multi:
             continue
         usable = tuple(
-            (found, frozenset(segment.fragments))
-            for segment, found in opened_together(index.segments, lambda segment: segment.open())
-            if found is not None and found.dim == column.dim and found.metric is metric
+            (opened, frozenset(segment.fragments))
+            for segment, opened in opened_together(index.segments, lambda segment: segment.open())
+            if opened is not None and opened.dim == column.dim and opened.metric is metric
         )
         # Distances of segments that store vectors differently do not compare.
-        if usable and len({found.coding for found, _ in usable}) == 1:
+        if usable and len({opened.coding for opened, _ in usable}) == 1:
             return OpenIndex(index.name, usable)
     return None

@@ -24,9 +24,9 @@ def explain_nearest(
     """Lines with the index, segments, partitions and rows that `Dataset.nearest` would search."""
     place = vector_column(snapshot, column)
     known = SearchOptions(**{key: value for key, value in options.items() if key in SearchOptions._fields})
-    found = metric_of(snapshot, place, metric)
-    chosen = choose_index(snapshot, place, found) if known.use_index else None
-    lines = [f"nearest   {k:,} by {found.name.lower()} in {column}"]
+    metric_used = metric_of(snapshot, place, metric)
+    chosen = choose_index(snapshot, place, metric_used) if known.use_index else None
+    lines = [f"nearest   {k:,} by {metric_used.name.lower()} in {column}"]
     live = {fragment.id: snapshot.live_rows(fragment) for fragment in snapshot.fragments}
     if chosen is None:
         why = "" if known.use_index else ", as asked"
@@ -81,8 +81,8 @@ def _missing(live: Mapping[int, int], covered: Collection[int], how: str) -> lis
     return [f"unindexed {rows:,} rows in {_fragments(missing)}, {how}"]
 
 
-def _fragments(found: Collection[int]) -> str:
-    return f"{len(found):,} fragment{'' if len(found) == 1 else 's'}"
+def _fragments(fragments: Collection[int]) -> str:
+    return f"{len(fragments):,} fragment{'' if len(fragments) == 1 else 's'}"
 
 
 def _probes(partitions: int, options: SearchOptions) -> tuple[str, str]:

@@ -109,9 +109,9 @@ def _asked(
 
 def _by_rank(places: npt.NDArray[np.int64], count: int) -> F64Array:
     """The score of each row for its rank; none for rows that were not found."""
-    found = np.zeros(count)
-    found[places] = 1 / (_RANK_OFFSET + 1 + np.arange(len(places)))
-    return found
+    scores = np.zeros(count)
+    scores[places] = 1 / (_RANK_OFFSET + 1 + np.arange(len(places)))
+    return scores
 
 
 def _scaled(values: F64Array, places: npt.NDArray[np.int64], count: int) -> F64Array:
@@ -131,8 +131,8 @@ def _some(
     best: npt.NDArray[np.int64],
 ) -> tuple[pa.Field, pa.Array]:
     """The values of the best rows, null for rows without one."""
-    found = np.zeros(count, dtype=np.float32)
-    found[places] = values
+    scores = np.zeros(count, dtype=np.float32)
+    scores[places] = values
     missing = np.ones(count, dtype=np.bool_)
     missing[places] = False
-    return pa.field(name, pa.float32()), pa.array(found[best], mask=missing[best])
+    return pa.field(name, pa.float32()), pa.array(scores[best], mask=missing[best])

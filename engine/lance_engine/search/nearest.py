@@ -47,10 +47,10 @@ def nearest(
     chosen = choose_index(snapshot, place, asked) if options.use_index else None
     parsed = parse_query(place, query, asked)
     if chosen is None:
-        found = search_exactly(snapshot, reader_for, parsed, k, bounds, node)
+        nearest_rows = search_exactly(snapshot, reader_for, parsed, k, bounds, node)
     else:
-        found = search_index(snapshot, reader_for, parsed, k, bounds, node, options, chosen)
-    return _table(snapshot, reader_for, parsed, found, rows.columns, rows.with_row_id)
+        nearest_rows = search_index(snapshot, reader_for, parsed, k, bounds, node, options, chosen)
+    return _table(snapshot, reader_for, parsed, nearest_rows, rows.columns, rows.with_row_id)
 
 
 def check_nearest(
@@ -158,7 +158,7 @@ def _table(
     snapshot: Snapshot,
     reader_for: Callable[[int], FragmentReader],
     query: Query,
-    found: kernels.Nearest,
+    nearest: kernels.Nearest,
     columns: Sequence[str] | None,
     with_row_id: bool,
 ) -> pa.Table:
@@ -172,7 +172,7 @@ def _table(
             path=snapshot.uri,
             version=snapshot.version,
         )
-    numbers, ids, distances = found.result()
+    numbers, ids, distances = nearest.result()
     computed = {
         DISTANCE: computed_column(DISTANCE, distances),
         QUERY_INDEX: computed_column(QUERY_INDEX, numbers.astype(np.int32)),

@@ -26,13 +26,13 @@ _DURATION: Final = re.compile(r"(\d+)\s*([a-z]+)\s*")
 
 def duration(text: str) -> datetime.timedelta:
     """``14days``, ``1h 30m`` or ``1s`` as a duration; InvalidArgumentError for anything else."""
-    found, place = datetime.timedelta(), 0
+    total, place = datetime.timedelta(), 0
     for match in _DURATION.finditer(text.strip().lower()):
         name = match[2] if match[2] in _UNITS else match[2].removesuffix("s")
         if match.start() != place or name not in _UNITS:
             break
         try:
-            found += datetime.timedelta(**{_UNITS[name]: int(match[1])})
+            total += datetime.timedelta(**{_UNITS[name]: int(match[1])})
         except OverflowError:
             break
         place = match.end()
@@ -40,7 +40,7 @@ def duration(text: str) -> datetime.timedelta:
         raise InvalidArgumentError(
             f"{text!r} is not a duration", remedy="Write a number and a unit, such as 14d, 12h or 30s"
         )
-    return found
+    return total
 
 
 def clean_up_if_due(snapshot: Snapshot) -> None:

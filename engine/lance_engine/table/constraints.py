@@ -150,13 +150,13 @@ def _keys(schema: Schema) -> Iterable[Key]:
         enforced = {field.metadata.get(ENFORCED) for field in marked} == {str(len(marked))}
         fields = tuple(field.id for field in marked)
         yield Key(primary_key_name(columns), columns, fields, is_primary=True, is_enforced=enforced)
-    found: dict[str, dict[int, Field]] = {}
+    by_name: dict[str, dict[int, Field]] = {}
     counts: dict[str, int] = {}
     for field in schema.fields:
         for name, (position, count) in _places(field.metadata).items():
-            found.setdefault(name, {})[position] = field
+            by_name.setdefault(name, {})[position] = field
             counts[name] = count
-    for name, parts in found.items():
+    for name, parts in by_name.items():
         if sorted(parts) == list(range(1, counts[name] + 1)):
             ordered = [parts[position] for position in sorted(parts)]
             yield Key(name, tuple(one.name for one in ordered), tuple(one.id for one in ordered))
@@ -168,10 +168,10 @@ def _number(text: str | None) -> int:
 
 def _places(metadata: Mapping[str, str]) -> dict[str, tuple[int, int]]:
     """Name -> position and number of columns, of the UNIQUE keys with a column; what is damaged is none."""
-    found = _object(metadata.get(UNIQUE))
+    places = _object(metadata.get(UNIQUE))
     return {
         name: (place[0], place[1])
-        for name, place in found.items()
+        for name, place in places.items()
         if isinstance(place, list) and len(place) == 2 and all(type(number) is int for number in place)
     }
 
@@ -184,7 +184,7 @@ def _checks(metadata: Mapping[str, str]) -> Iterable[Check]:
 
 def _object(text: str | None) -> dict[str, Any]:
     try:
-        found = json.loads(text) if text else {}
+        value = json.loads(text) if text else {}
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return value if isinstance(value, dict) else {}

@@ -32,9 +32,9 @@ def _is_replaced(read: Snapshot, store: Store, scheme: NamingScheme) -> bool:
         return False  # its name is unique
     # Without it, the dataset may also have been cleaned up, or have been written without such files.
     try:
-        found = read_version(store, scheme.path(read.version), read.version).manifest
+        manifest = read_version(store, scheme.path(read.version), read.version).manifest
     except FileNotFoundError:
         if find_latest(store) is None:
             raise DatasetNotFoundError("No Lance dataset to commit to", path=store.uri) from None
         return False
-    return (found.transaction_file, found.timestamp) != (recorded, read.manifest.timestamp)
+    return (manifest.transaction_file, manifest.timestamp) != (recorded, read.manifest.timestamp)

@@ -109,12 +109,12 @@ def _with_counted_deletions(snapshot: Snapshot, fragment: Fragment) -> Fragment:
     """The fragment with the number of its deleted rows; itself if its deletion file is damaged."""
     assert fragment.deletion_file is not None
     try:
-        found = snapshot.read_deletions(fragment)
+        deletions = snapshot.read_deletions(fragment)
     except (LanceError, OSError):
         return fragment  # reading it will report what is wrong with the file
-    if found.beyond is not None or len(found.within) == fragment.num_deleted_rows:
+    if deletions.beyond is not None or len(deletions.within) == fragment.num_deleted_rows:
         return fragment
-    deletion = dataclasses.replace(fragment.deletion_file, num_deleted_rows=len(found.within))
+    deletion = dataclasses.replace(fragment.deletion_file, num_deleted_rows=len(deletions.within))
     return dataclasses.replace(fragment, deletion_file=deletion)
 
 

@@ -34,8 +34,8 @@ class SeenFolder:
         if "://" in location:
             return None
         root = os.path.abspath(location)
-        found = settled(os.path.join(root, VERSIONS))
-        return None if found is None else cls(root, found)
+        folder = settled(os.path.join(root, VERSIONS))
+        return None if folder is None else cls(root, folder)
 
     def with_version(self, snapshot: Snapshot) -> SeenVersion | None:
         """The version that was then found; None if others may come without a change of the folder."""
@@ -44,9 +44,9 @@ class SeenFolder:
             return None
         for scheme in (NamingScheme.V2, NamingScheme.V1):
             manifest = os.path.join(self.root, *scheme.path(snapshot.version).split("/"))
-            found = settled(manifest)
-            if found is not None:
-                return SeenVersion(self, manifest, found)
+            file = settled(manifest)
+            if file is not None:
+                return SeenVersion(self, manifest, file)
         return None
 
 
@@ -77,12 +77,12 @@ def settled(path: str) -> Identity | None:
     """
     now = time.time_ns()
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except (OSError, ValueError):
         return None
-    return identity(found) if max(found.st_mtime_ns, found.st_ctime_ns) + _CLOCK_NS < now else None
+    return identity(status) if max(status.st_mtime_ns, status.st_ctime_ns) + _CLOCK_NS < now else None
 
 
-def identity(found: os.stat_result) -> Identity:
+def identity(status: os.stat_result) -> Identity:
     """What changes with a file, or with the names in a folder."""
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns

@@ -44,13 +44,13 @@ def select_snapshot(
     if tag is not None:
         from lance_engine.table.tags import read_tag
 
-        found = read_tag(root, tag)
-        if branch is not None and found.branch != branch:
+        tagged = read_tag(root, tag)
+        if branch is not None and tagged.branch != branch:
             raise VersionNotFoundError(
-                f"The tag '{tag}' is on {_described(found.branch)}, not on {_described(branch)}",
+                f"The tag '{tag}' is on {_described(tagged.branch)}, not on {_described(branch)}",
                 path=root.uri,
             )
-        version, branch = found.version, found.branch
+        version, branch = tagged.version, tagged.branch
     if branch is not None:
         from lance_engine.table.branches import read_branch
 

@@ -125,13 +125,13 @@ def find_latest(store: Store) -> tuple[int, NamingScheme] | None:
 
 def read_latest(store: Store) -> StoredVersion | None:
     """The newest version, None when there is no dataset."""
-    while (found := find_latest(store)) is not None:
-        version, scheme = found
+    while (latest := find_latest(store)) is not None:
+        version, scheme = latest
         try:
             return read_version(store, scheme.path(version), version)
         except FileNotFoundError:
             # Newer versions came since the listing, and a cleanup has removed this one.
-            if find_latest(store) == found:
+            if find_latest(store) == latest:
                 raise
     return None
 

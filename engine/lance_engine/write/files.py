@@ -55,10 +55,12 @@ def open_files(pattern: str, format: str | None = None, like: pa.Schema | None =
     """
     paths = _matching(pattern, format)
     formats = {path: format or format_of(path) for path in paths}
-    for path, found in formats.items():
-        if found not in READABLE:
+    for path, read_format in formats.items():
+        if read_format not in READABLE:
             raise UnsupportedFeatureError(
-                f"{found} files cannot be read here" if found else "Cannot infer the format of the file",
+                f"{read_format} files cannot be read here"
+                if read_format
+                else "Cannot infer the format of the file",
                 path=path,
                 remedy=f"Formats: {', '.join(READABLE)}",
             )
@@ -98,24 +100,24 @@ def _matching(pattern: str, format: str | None) -> list[str]:
             raise UnsupportedFeatureError(
                 "The path is a Lance dataset", path=pattern, remedy="Pass lance_sql.open(path)"
             )
-        found = [
+        paths = [
             str(path)
             for path in sorted(Path(pattern).rglob("*"))
             if path.is_file() and not path.name.startswith((".", "_"))
         ]
         if format is None:
-            found = [path for path in found if format_of(path) in READABLE]
+            paths = [path for path in paths if format_of(path) in READABLE]
         else:
-            found = [path for path in found if format_of(path) == format]
-        if found:
-            return found
+            paths = [path for path in paths if format_of(path) == format]
+        if paths:
+            return paths
         raise DatasetNotFoundError(
             "No files to read in the directory", path=pattern, remedy=f"Formats: {', '.join(READABLE)}"
         )
     if glob.has_magic(pattern):
-        found = sorted(path for path in glob.glob(pattern, recursive=True) if os.path.isfile(path))
-        if found:
-            return found
+        paths = sorted(path for path in glob.glob(pattern, recursive=True) if os.path.isfile(path))
+        if paths:
+            return paths
         raise DatasetNotFoundError("No file matches the pattern", path=pattern)
     raise DatasetNotFoundError("The file does not exist", path=pattern)
 

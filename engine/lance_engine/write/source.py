@@ -57,8 +57,8 @@ def _fit(batch: pa.RecordBatch, target: pa.Schema, convert: Converter | None) ->
             columns.append(pa.nulls(batch.num_rows, wanted.type))
         else:
             column, offered = batch.column(position), batch.schema.field(position)
-            found = None if convert is None else _converted(column, offered, wanted, convert)
-            columns.append(_cast(column, wanted) if found is None else found)
+            converted = None if convert is None else _converted(column, offered, wanted, convert)
+            columns.append(_cast(column, wanted) if converted is None else converted)
     return pa.RecordBatch.from_arrays(columns, schema=target) if columns else batch
 
 
@@ -108,7 +108,7 @@ def _extensions(field: pa.Field) -> list[tuple[str, Any]]:
         with suppress(ValueError, RecursionError):
             parameters = json.loads(metadata.get(EXTENSION_METADATA, ""))
     inner = (field.type.field(place) for place in range(field.type.num_fields))
-    return [(name, parameters), *(found for child in inner for found in _extensions(child))]
+    return [(name, parameters), *(extension for child in inner for extension in _extensions(child))]
 
 
 def _cast(array: pa.Array, wanted: pa.Field) -> pa.Array:
@@ -125,9 +125,9 @@ def _cast(array: pa.Array, wanted: pa.Field) -> pa.Array:
     if not _may_cast(array.type, wanted.type):
         raise _mismatch(array.type, wanted)
     try:
-        found = array.cast(wanted.type)
-        check_finite(array, found)
-        return found
+        cast = array.cast(wanted.type)
+        check_finite(array, cast)
+        return cast
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise _mismatch(array.type, wanted, str(error)) from error
 

@@ -41,15 +41,15 @@ def planning_again(context: SessionContext) -> Callable[..., Any]:
     def sql(query: str, *arguments: Any, **options: Any) -> Any:
         context = this()
         try:
-            found = SessionContext.sql(context, query, *arguments, **options)
+            frame = SessionContext.sql(context, query, *arguments, **options)
             if _may_combine_null(query, options.get("param_values")):
-                found.execution_plan()
+                frame.execution_plan()
         except Exception as error:
             copy = None if context is None or not combines_null(error) else without_scan_conditions(context)
             if copy is None:
                 raise
             return copy.sql(query, *arguments, **options)
-        return found
+        return frame
 
     return sql
 

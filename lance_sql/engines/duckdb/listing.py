@@ -110,18 +110,18 @@ class Listing:
         return rows
 
     def _all_tables(self) -> pa.Table:
-        found: dict[tuple[str, str, str], tuple[list[str], list[str]]] = {}
+        columns_of: dict[tuple[str, str, str], tuple[list[str], list[str]]] = {}
         for row in self._of_engine("information_schema.columns").to_pylist():
             if row["table_schema"].lower() != "information_schema":
-                names, kinds = found.setdefault(
+                names, kinds = columns_of.setdefault(
                     (row["table_catalog"], row["table_schema"], row["table_name"]), ([], [])
                 )
                 names.append(row["column_name"])
                 kinds.append(row["data_type"])
         for listed in self._listed():
             schema = self._schema(listed)
-            found[listed] = (list(schema.names), duckdb_types(schema))
-        rows = [(*key, names, kinds, key[0] == "temp") for key, (names, kinds) in sorted(found.items())]
+            columns_of[listed] = (list(schema.names), duckdb_types(schema))
+        rows = [(*key, names, kinds, key[0] == "temp") for key, (names, kinds) in sorted(columns_of.items())]
         return pa.Table.from_pylist(
             [dict(zip(_ALL_TABLES.names, row, strict=True)) for row in rows], schema=_ALL_TABLES
         )

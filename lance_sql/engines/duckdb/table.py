@@ -208,7 +208,11 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
         """A scan, not run, of `columns` of the rows that pass the pushed-down conditions in `decisions`."""
         pushed = {decision.condition for decision in decisions if decision.pushed}
         known = [offered.condition for offered in self._offered.values() if offered.decision.pushed]
-        chosen = {str(found): found for found in known if found is not None and str(found) in pushed}
+        chosen = {
+            str(condition): condition
+            for condition in known
+            if condition is not None and str(condition) in pushed
+        }
         return self.table.scan(columns, self._plan_of(list(chosen.values())), run=None).scanner
 
     def _filter(self, predicates: Sequence[Any]) -> FilterPlan | None:

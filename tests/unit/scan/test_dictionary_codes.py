@@ -23,7 +23,6 @@ from lance_engine.scan import dictionary_codes, stored_entries
 from lance_engine.scan.code_columns import CodeColumn
 from lance_engine.scan.dictionary_codes import DictionaryCodes
 from lance_engine.scan.fragment import FragmentReader
-from lance_engine.scan.stored_entries import entries_of
 from lance_engine.table.snapshot import Snapshot
 from lance_engine.write.dataset import write_dataset
 
@@ -136,7 +135,6 @@ def test_what_does_not_pay_has_no_numbers(tmp_path: Path, monkeypatch: pytest.Mo
     snapshot = write(data, tmp_path, max_rows_per_file=4_000).snapshot
     for name in ("id", "unique", "bytes", "pair", "pair.none", "_rowid", "missing"):
         assert DictionaryCodes.of(snapshot, name) is None
-        assert entries_of(snapshot, name) is None
     assert DictionaryCodes.of(snapshot, "text") is DictionaryCodes.of(snapshot, "text")
     monkeypatch.setattr(dictionary_codes, "MOST_BYTES", 1_000)
     assert DictionaryCodes.of(again(snapshot), "text") is None
@@ -171,26 +169,21 @@ def test_a_list_lives_as_long_as_its_snapshot(tmp_path: Path) -> None:
 
 
 def test_strings_of_numbers(tmp_path: Path) -> None:
-    numbers = DictionaryCodes.empty()
-    given = pa.array(["b", None, "a", "b", "\0", ""])
-    found = numbers.codes(given)
-    assert found.type == pa.int32()
+    dataset = write(table(400), tmp_path)
+    numbers = numbers_of(dataset)
+    found = dataset.scan([CodeColumn("n", "text", numbers)]).to_table()["n"].combine_chunks()
+    given = dataset.scan(["text"]).to_table()["text"].combine_chunks()
+    assert found.null_count
     assert numbers.strings(found).equals(given)
-    assert numbers.codes(given.slice(2)).equals(found.slice(2))
-    assert numbers.strings(found.slice(1, 3)).equals(given.slice(1, 3))
-    assert numbers.strings(pa.chunked_array([found, found.slice(4)])).to_pylist() == [
-        *given.to_pylist(),
-        "\0",
-        "",
-    ]
+    assert numbers.strings(found.slice(9, 30)).equals(given.slice(9, 30))
+    chunks = pa.chunked_array([found.slice(0, 9), found.slice(4)])
+    assert numbers.strings(chunks).to_pylist() == [*given.to_pylist()[:9], *given.to_pylist()[4:]]
     assert numbers.strings(pa.array([3, 0], pa.uint8())).type == pa.string()
     for wrong in (-1, numbers.size, 1 << 40):
-        with pytest.raises(InvalidArgumentError, match="not among the 4 strings"):
+        with pytest.raises(InvalidArgumentError, match=f"not among the {numbers.size} strings"):
             numbers.strings(pa.array([0, wrong, None], pa.int64()))
     with pytest.raises(InvalidArgumentError, match="are integers"):
         numbers.strings(pa.array([0.5]))
-    with pytest.raises(UnsupportedFeatureError, match="more than 2 distinct"):
-        DictionaryCodes.empty(2).codes(given)
 
 
 def test_dictionaries_with_more_than_they_claim_are_damaged(tmp_path: Path) -> None:

@@ -50,16 +50,16 @@ def dictionary_limits(settings: Settings, count: int, size: int) -> tuple[int, i
 
 def dictionary_choice(
     context: PageContext,
-    found: kernels.DictionaryPage,
+    page: kernels.DictionaryPage,
     encoding: pb.CompressiveEncoding,
     ns_per_value: float,
 ) -> DictionaryChoice:
     """`ns_per_value` is the time to look up an item."""
-    items = found.take_items()
-    dictionary = _dictionary(context, items, encoding, found.num_items)
+    items = page.take_items()
+    dictionary = _dictionary(context, items, encoding, page.num_items)
     count = context.levels.slots
     indices = best_in_chunks(
-        context, context.table.numbers, FixedValues(found.take_indices(), _INDEX_BITS, 0, count)
+        context, context.table.numbers, FixedValues(page.take_indices(), _INDEX_BITS, 0, count)
     )
     if len(items) > _CACHED_BYTES:
         ns_per_value += _UNCACHED_NS

@@ -44,7 +44,7 @@ def _dictionary(context: PageContext, values: FixedValues, best: Candidate) -> D
     limits = dictionary_limits(context.settings, values.count, best.size)
     if limits is None:
         return None
-    found = kernels.build_fixed_dictionary(*values.place, *limits)
-    if found is None:
+    page = kernels.build_fixed_dictionary(*values.place, *limits)
+    if page is None:
         return None
-    return dictionary_choice(context, found, flat.describe(values.bits), _INDEX_NS)
+    return dictionary_choice(context, page, flat.describe(values.bits), _INDEX_NS)

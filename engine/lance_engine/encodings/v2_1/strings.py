@@ -51,10 +51,10 @@ def page(context: PageContext) -> EncodedPage | None:
 
 def _dictionary(context: PageContext, strings: Strings) -> DictionaryChoice | None:
     limits = dictionary_limits(context.settings, strings.input.count, strings.nbytes)
-    found = None if limits is None else kernels.build_variable_dictionary(strings.input, *limits)
-    if found is None:
+    page = None if limits is None else kernels.build_variable_dictionary(strings.input, *limits)
+    if page is None:
         return None
-    return dictionary_choice(context, found, variable.describe(strings.input.offset_bits), _INDEX_NS)
+    return dictionary_choice(context, page, variable.describe(strings.input.offset_bits), _INDEX_NS)
 
 
 def _one_by_one(context: PageContext, strings: Strings) -> EncodedPage:
@@ -86,5 +86,5 @@ def _compressed_each(
         return None
     level = (settings.level or 0) if settings.compression == "zstd" else 0
     saving = 0.0 if settings.general else max(_HUGE_VALUE_SAVING, 1 - coded_share)
-    found = kernels.compress_each(values, kernels.Scheme.ZSTD, level, saving)
-    return None if found is None else (found, level)
+    compressed = kernels.compress_each(values, kernels.Scheme.ZSTD, level, saving)
+    return None if compressed is None else (compressed, level)

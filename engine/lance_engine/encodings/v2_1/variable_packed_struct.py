@@ -73,8 +73,12 @@ def _strings(
     settings = Settings.of(field, field) if field is not None else Settings()
     if settings.general and plain.total_bytes >= _CODED_MIN_BYTES:
         level = (settings.level or 0) if settings.compression == "zstd" else 0
-        found = kernels.compress_each(plain, kernels.Scheme.ZSTD, level, 0.0)
-        return (plain, encoding) if found is None else (found, general.describe(encoding, "zstd", level))
+        compressed = kernels.compress_each(plain, kernels.Scheme.ZSTD, level, 0.0)
+        return (
+            (plain, encoding)
+            if compressed is None
+            else (compressed, general.describe(encoding, "zstd", level))
+        )
     if plain.total_bytes < _CODED_MIN_BYTES or not (
         settings.compression == "fsst" or (strings.is_text and not settings.compression)
     ):

@@ -210,7 +210,7 @@ class TextAnalyzer:
 
     def tokens(self, text: str) -> list[Token]:
         """The tokens of one text."""
-        return [Token(*found) for found in self.native.tokens(self.split(pa.array([text], pa.large_utf8())))]
+        return [Token(*token) for token in self.native.tokens(self.split(pa.array([text], pa.large_utf8())))]
 
 
 def is_text(kind: pa.DataType) -> bool:

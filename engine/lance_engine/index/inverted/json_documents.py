@@ -52,7 +52,7 @@ class JsonAnalyzer:
 
     def tokens(self, text: str) -> list[Token]:
         """The tokens of a query: triplets in the form of documents, separated by ``;``."""
-        found: list[bytes] = []
+        texts: list[bytes] = []
         for triplet in text.split(";"):
             parts = triplet.split(",", 2)
             if len(parts) != 3 or parts[1] not in _TYPES:
@@ -62,8 +62,8 @@ class JsonAnalyzer:
                     f"are {', '.join(_TYPES)}",
                 )
             path, kind, value = parts
-            found += self._of_value(path, value if kind == "str" else None, f"{kind},{value}")
-        return [Token(token, position) for position, token in enumerate(found)]
+            texts += self._of_value(path, value if kind == "str" else None, f"{kind},{value}")
+        return [Token(token, position) for position, token in enumerate(texts)]
 
     def _of_value(self, path: str, string: str | None, plain: str) -> list[bytes]:
         if string is None:

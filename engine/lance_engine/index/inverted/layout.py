@@ -141,7 +141,7 @@ def _json(metadata: Mapping[str, str], key: str) -> Any:
 
 
 def _one_of(metadata: Mapping[str, str], key: str, *known: str) -> str:
-    found = metadata.get(key, known[0])
-    if found not in known:
-        raise UnsupportedFeatureError(f"The metadata '{key}' of the index is '{found[:40]}'")
-    return found
+    value = metadata.get(key, known[0])
+    if value not in known:
+        raise UnsupportedFeatureError(f"The metadata '{key}' of the index is '{value[:40]}'")
+    return value

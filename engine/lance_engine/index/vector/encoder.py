@@ -195,8 +195,8 @@ class ProductCoder(Coder):
             floats = floats - centroids[labels]
         codes = np.empty((len(floats), self.options.parts), dtype=np.uint8)
         for part, values in enumerate(np.split(floats, self.options.parts, axis=1)):
-            found, _ = self._nearest[part].assign(np.ascontiguousarray(values).reshape(-1))
-            codes[:, part] = found
+            nearest, _ = self._nearest[part].assign(np.ascontiguousarray(values).reshape(-1))
+            codes[:, part] = nearest
         if self.options.bits == 4:
             paired: U8Array = np.bitwise_or(codes[:, ::2], np.left_shift(codes[:, 1::2], 4), dtype=np.uint8)
             return paired

@@ -43,10 +43,10 @@ def kmeans(
             sums = np.zeros((count, dim))
             members = np.zeros(count, dtype=np.int64)
             losses = np.zeros(count)
-            for found in pool.map(compiled.step, chunks):
-                sums += found[0]
-                members += found[1]
-                losses += found[2]
+            for step in pool.map(compiled.step, chunks):
+                sums += step[0]
+                members += step[1]
+                losses += step[2]
             kept = members > 0
             centroids[kept] = (sums[kept] / members[kept, None]).astype(np.float32)
             _reseed(centroids, members, losses, random)

@@ -155,10 +155,10 @@ def for_rows(options: VectorOptions, rows: int) -> VectorOptions:
 def _metric(name: object, value_type: pa.DataType) -> kernels.Metric:
     if name is None:
         return kernels.Metric.HAMMING if value_type == pa.uint8() else kernels.Metric.L2
-    found = METRICS.get(name.lower()) if isinstance(name, str) else None
-    if found is None:
+    metric = METRICS.get(name.lower()) if isinstance(name, str) else None
+    if metric is None:
         raise InvalidSearchError(f"Unknown metric {name!r}", remedy="Choose " + ", ".join(METRICS))
-    return found
+    return metric
 
 
 def _graph_rows(dim: int, neighbours: int) -> int:

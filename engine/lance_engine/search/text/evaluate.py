@@ -118,8 +118,8 @@ class Evaluator:
         unindexed = expansions(query, rows, column, index.analysis) if missing else None
 
         def expand(term: bytes, match: Match) -> list[bytes]:
-            found = set(index.similar(term, match)).union(unindexed(term, match) if unindexed else ())
-            return sorted(found)[: match.max_expansions]
+            similar = set(index.similar(term, match)).union(unindexed(term, match) if unindexed else ())
+            return sorted(similar)[: match.max_expansions]
 
         terms = terms_of(query, analyzer_of(index.analysis), expand)
         if not terms.texts:
@@ -132,8 +132,8 @@ class Evaluator:
 
     def _allowed(self, covered: frozenset[int]) -> AllowedRows:
         """The rows that pass the filter; computed once for all parts of a query."""
-        found = self._cache.get(covered)
-        if found is None:
-            found = AllowedRows(self._snapshot, self._reader_for, self._filter, sorted(covered))
-            self._cache[covered] = found
-        return found
+        allowed = self._cache.get(covered)
+        if allowed is None:
+            allowed = AllowedRows(self._snapshot, self._reader_for, self._filter, sorted(covered))
+            self._cache[covered] = allowed
+        return allowed

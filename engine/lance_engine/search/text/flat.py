@@ -104,14 +104,14 @@ def _scored(made: list[kernels.Occurrences], terms: Terms, base: Statistics) -> 
     width = len(terms.texts)
     if not made or not width:
         return Found.nothing()
-    parts = [found.found() for found in made]
+    parts = [scorer.found() for scorer in made]
     ids = np.concatenate([part[0] for part in parts])
     lengths = np.concatenate([part[1] for part in parts]).astype(np.float32)
     counts = np.concatenate([part[2] for part in parts]).reshape(len(ids), width)
     found_in = np.count_nonzero(counts, axis=0).tolist()
     statistics = base + Statistics(
-        sum(found.documents for found in made),
-        sum(found.tokens for found in made),
+        sum(scorer.documents for scorer in made),
+        sum(scorer.tokens for scorer in made),
         dict(zip(terms.texts, found_in, strict=True)),
     )
     kept = np.ones(len(ids), dtype=np.bool_)

@@ -61,7 +61,7 @@ def best_of(parts: list[Found]) -> Found:
     return Found(ids, scores)
 
 
-def among(found: Found, ids: U64Array, *, inside: bool = True) -> Found:
+def among(rows: Found, ids: U64Array, *, inside: bool = True) -> Found:
     """The rows whose ids are, or are not, in `ids`."""
-    kept = np.isin(found.ids, ids, invert=not inside)
-    return Found(found.ids[kept], found.scores[kept])
+    kept = np.isin(rows.ids, ids, invert=not inside)
+    return Found(rows.ids[kept], rows.scores[kept])

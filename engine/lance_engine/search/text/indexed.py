@@ -56,12 +56,12 @@ class OpenTexts(NamedTuple):
 
     def similar(self, term: bytes, query: Match) -> list[bytes]:
         """The terms of the index that match a fuzzy word."""
-        found: set[bytes] = set()
+        words: set[bytes] = set()
         for _, _, partition in self.partitions():
-            found.update(
+            words.update(
                 partition.tokens.similar(term, query.fuzziness, query.prefix_length, query.max_expansions)
             )
-        return sorted(found)
+        return sorted(words)
 
 
 def choose_texts(snapshot: Snapshot, column: TextColumn, *, positions: bool) -> OpenTexts | None:
@@ -111,8 +111,8 @@ def require_none_unread(snapshot: Snapshot, column: TextColumn) -> None:
 def indexed_columns(snapshot: Snapshot) -> list[str]:
     """The names of the columns with an inverted index."""
     paths = snapshot.schema.paths_by_id()
-    found = [paths[index.field_id] for index in INVERTED.indices(snapshot) if index.field_id in paths]
-    return list(dict.fromkeys(found))
+    columns = [paths[index.field_id] for index in INVERTED.indices(snapshot) if index.field_id in paths]
+    return list(dict.fromkeys(columns))
 
 
 def statistics_of(index: OpenTexts, terms: Terms) -> Statistics:

@@ -64,8 +64,8 @@ class Statistics:
 
     def idf(self, term: bytes) -> float:
         """How rare a term is."""
-        found = self.frequencies.get(term, 0)
-        return float(np.log1p((self.documents - found + 0.5) / (found + 0.5)))
+        frequency = self.frequencies.get(term, 0)
+        return float(np.log1p((self.documents - frequency + 0.5) / (frequency + 0.5)))
 
     @property
     def mean_length(self) -> float:
@@ -95,12 +95,12 @@ def terms_of(query: Match | Phrase, analyzer: Analyzer, expand: Expand | None = 
         texts: Sequence[bytes] = [token.text]
         if isinstance(query, Match) and query.fuzziness and expand is not None:
             texts = expand(token.text, query)
-        found = tuple(numbers.setdefault(text, len(numbers)) for text in texts)
+        numbered = tuple(numbers.setdefault(text, len(numbers)) for text in texts)
         if token.position == before and not is_phrase:
             # Parts of one word, one of which is sufficient.
-            groups[-1] += found
+            groups[-1] += numbered
         else:
-            groups.append(found)
+            groups.append(numbered)
         before = token.position
     first = tokens[0].position if tokens else 0
     return Terms(
