@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as pads
+from lance_engine.base import with_extensions
 from lance_engine.errors import UnsupportedFeatureError
-from lance_engine.values import with_extensions
 from pyarrow.fs import LocalFileSystem
 
 from lance_sql.engines.duckdb.source import DuckDBSource

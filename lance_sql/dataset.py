@@ -11,14 +11,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pyarrow as pa
-from lance_engine.base import legible_line, without_secrets
+from lance_engine.base import legible_line, rows_as_python, with_extensions, without_secrets
 from lance_engine.errors import (
     InvalidArgumentError,
     PositionOutOfRangeError,
     UnsupportedFeatureError,
 )
 from lance_engine.scan import column_names
-from lance_engine.values import rows_as_python, with_extensions
 
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.display.amounts import counted

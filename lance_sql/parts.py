@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pyarrow as pa
+from lance_engine.base import Schema
 from lance_engine.errors import DatasetExistsError, DatasetNotFoundError, InvalidArgumentError, LanceError
 from lance_engine.io import delete_quietly, open_store
 from lance_engine.operations import commit_transaction
@@ -19,7 +20,6 @@ from lance_engine.table import (
     fragment_from_bytes,
     fragment_to_bytes,
 )
-from lance_engine.values import Schema
 from lance_engine.write import (
     DATA_FOLDER,
     WriteOptions,

@@ -13,7 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as at
-from lance_engine.values import with_extensions
+from lance_engine.base import with_extensions
 from polars.io.plugins import register_io_source
 
 from lance_sql.api import open as open_dataset

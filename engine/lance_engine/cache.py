@@ -93,8 +93,8 @@ class MetadataCache:
             self._entries[key] = reference, before + size
             self._bytes += size
             evicted = self._shrink()
-        for found in evicted:
-            found.evict()
+        for dropped in evicted:
+            dropped.evict()
 
     def set_limit(self, limit: int) -> None:
         with self._lock:

@@ -194,15 +194,15 @@ class Schema:
         if whole is not None:
             return (whole,)
         siblings: tuple[Field, ...] = ()
-        found: list[Field] = []
+        fields: list[Field] = []
         for name in names:
             below = next((child for child in siblings if child.name == name), None)
-            child = below if found else self._by_name.get(name)
+            child = below if fields else self._by_name.get(name)
             if child is None:
                 raise self._not_found(path)
-            found.append(child)
+            fields.append(child)
             siblings = () if child.is_blob else child.children
-        return tuple(found)
+        return tuple(fields)
 
     def paths_by_id(self) -> dict[int, str]:
         """The dotted path of every field, by field id, in the order of `walk`."""

@@ -212,8 +212,8 @@ class Catalog:
 
     def names(self) -> list[str]:
         """The names of datasets: those in the directory, and registered ones."""
-        found = {*self.attached.current_tables(), *self._registered}
-        return sorted(name for name in found if name.lower() not in self._others)
+        known = {*self.attached.current_tables(), *self._registered}
+        return sorted(name for name in known if name.lower() not in self._others)
 
     def tables(self) -> dict[str, str]:
         """Table name -> location of the datasets in the default directory."""

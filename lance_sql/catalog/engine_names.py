@@ -18,8 +18,8 @@ class EngineNames(NamedTuple):
 
     def kind(self, name: str, *, only_temporary: bool = False) -> str | None:
         """What an unqualified name is in the engine; None if it has no such table or view."""
-        found = self.kinds.get(name) or self.kinds.get(name.lower())
-        return None if found is None or (only_temporary and not found.startswith(_TEMPORARY)) else found
+        known = self.kinds.get(name) or self.kinds.get(name.lower())
+        return None if known is None or (only_temporary and not known.startswith(_TEMPORARY)) else known
 
 
 #: A function that finds out; it is called for each statement.

@@ -13,10 +13,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
-from lance_engine.base import legible_line, legible_text
+from lance_engine.base import legible_line, legible_text, rows_as_python, values_as_python
 from lance_engine.errors import LanceError
 from lance_engine.io import LocalErrors
-from lance_engine.values import rows_as_python, values_as_python
 
 from lance_sql.display.amounts import interval_text
 

@@ -10,8 +10,7 @@ from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 import pyarrow as pa
-from lance_engine.base import legible_line
-from lance_engine.values import values_as_python
+from lance_engine.base import legible_line, values_as_python
 
 from lance_sql.display.amounts import counted, interval_text
 from lance_sql.display.plans import plan_html, plan_text

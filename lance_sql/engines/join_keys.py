@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from lance_engine.base import distinct_numbers, to_numpy
 from lance_engine.expr import IsNull, conjuncts
 from lance_engine.scan import FilterPlan, ScanStream
-from lance_engine.values import distinct_numbers, to_numpy
 
 from lance_sql.engines import key_conditions
 from lance_sql.engines.key_conditions import KeyConditions, KeyPath
@@ -162,8 +162,8 @@ class JoinKeys:
     def plans(self, table: str, dataset: DatasetVersion) -> list[FilterPlan]:
         """The condition on rows of a table, from the keys known so far."""
         with self._lock:
-            found = [self._decide(path, dataset) for path in self.paths if path.probe == table]
-            return [*self._excluding.get(table, ()), *(plan for plan in found if plan is not None)]
+            decided = [self._decide(path, dataset) for path in self.paths if path.probe == table]
+            return [*self._excluding.get(table, ()), *(plan for plan in decided if plan is not None)]
 
     def planned(self, table: str) -> None:
         """Called when the scan of a table is planned again: conditions of the previous plan are dropped."""

@@ -9,9 +9,9 @@ import weakref
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
+from lance_engine.base import of_numpy
 from lance_engine.expr import Column, SummarizedIn
 from lance_engine.scan import FilterPlan
-from lance_engine.values import of_numpy
 
 from lance_sql.engines.sampling import percent, sampled_share
 

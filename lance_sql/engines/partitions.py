@@ -92,11 +92,11 @@ class Partition:
     ) -> TableScanner:
         """A scan of this range. Other scan `options` of pyarrow, such as a batch size, have no effect."""
         with visit():
-            found = TableScanner(self.table, columns, filter, self.splits, run=self._run, cut=True)
+            made = TableScanner(self.table, columns, filter, self.splits, run=self._run, cut=True)
             try:
                 if not self._helped:
-                    found.decode_here()
-                return found.begun()
+                    made.decode_here()
+                return made.begun()
             except LanceError as error:  # engines only pass on its text
                 if self._run is not None:
                     self._run.failed(error)

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from lance_engine.base import with_types
 from lance_engine.scan import Convert, ScanStream
-from lance_engine.values import with_types
 
 if TYPE_CHECKING:
     from lance_engine.scan import Scanner, ScanSplit

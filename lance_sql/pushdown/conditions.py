@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.types as at
+from lance_engine.base import scalar
 from lance_engine.errors import InvalidFilterError
 from lance_engine.expr import Column, Literal, Node, build, implied, is_text, matching
-from lance_engine.values import scalar
 from sqlglot import exp
 
 if TYPE_CHECKING:

@@ -117,9 +117,9 @@ def check_same(
             raise different(f"{actual.schema.names[position]} is in another order")
 
 
-def check_included(found: pa.Table, everything: pa.Table, kinds: Sequence[Any] = ()) -> None:
+def check_included(part: pa.Table, everything: pa.Table, kinds: Sequence[Any] = ()) -> None:
     """SqlError if any row of a query is not among those of another."""
-    _check_included(*(_comparable(rows_of(rows, kinds)) for rows in (found, everything)))
+    _check_included(*(_comparable(rows_of(rows, kinds)) for rows in (part, everything)))
 
 
 def _check_included(rows: Sequence[Any], among: Sequence[Any]) -> None:

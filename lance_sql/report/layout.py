@@ -29,9 +29,9 @@ def page_strips(
         columns.setdefault(page["column"], []).append(page)
     lines = "".join(
         f"<tr><th>{as_html(column)}</th>"
-        f'<td><div class="strip">{_boxes(found, starts, total, colour_of)}</div></td>'
-        f'<td class="number">{len(found):,}</td></tr>'
-        for column, found in columns.items()
+        f'<td><div class="strip">{_boxes(of_column, starts, total, colour_of)}</div></td>'
+        f'<td class="number">{len(of_column):,}</td></tr>'
+        for column, of_column in columns.items()
     )
     return (
         '<table class="lines"><thead><tr><th>column</th><th></th><th class="number">pages</th></tr></thead>'

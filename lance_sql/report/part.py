@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
+from lance_engine.base import Schema
 from lance_engine.dataset import DatasetVersion
-from lance_engine.values import Schema
 
 from lance_sql.display.amounts import counted
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.types as at
-from lance_engine.values import with_types
+from lance_engine.base import with_types
 
 from lance_sql.text.statement import Statement
 from lance_sql.text.tokens import Token

@@ -280,15 +280,15 @@ class Searches:
         schema = _with_system_columns(
             pa.schema([searched, *fields, _DISTANCE]), [ROW_ID], self._system_columns
         )
-        found: list[pa.Array] = []
+        asked_for: list[pa.Array] = []
 
         def vectors() -> pa.Array:
-            if not found:
+            if not asked_for:
                 asked = different(self._host.rows_of(query.original, given).column(0), column)
                 if len(asked):
                     check_nearest(dataset.snapshot, column, asked)
-                found.append(asked)
-            return found[0]
+                asked_for.append(asked)
+            return asked_for[0]
 
         self._pending.append(vectors)
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.dataset as pads
+from lance_engine.base import with_types
 from lance_engine.errors import LanceError
-from lance_engine.values import with_types
 
 from lance_sql.engines.exit_guard import guarded, visit
 from lance_sql.engines.partitions import as_expression

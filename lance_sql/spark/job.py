@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import cast
 
 import pyarrow as pa
+from lance_engine.base import Schema
 from lance_engine.errors import (
     CommitConflictError,
     DatasetExistsError,
@@ -24,7 +25,6 @@ from lance_engine.table import (
     fragment_to_bytes,
     open_snapshot,
 )
-from lance_engine.values import Schema
 from lance_engine.write import (
     ProfileName,
     WriteOptions,

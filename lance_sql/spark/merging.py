@@ -12,12 +12,11 @@ from typing import Any, Final, Literal
 
 import numpy as np
 import pyarrow as pa
-from lance_engine.base import ProgressOption, Reporter
+from lance_engine.base import ProgressOption, Reporter, Schema
 from lance_engine.errors import InvalidArgumentError, SchemaMismatchError
 from lance_engine.operations import redo_on_conflict
 from lance_engine.scan import ROW_ADDRESS
 from lance_engine.table import Snapshot
-from lance_engine.values import Schema
 from lance_engine.write import check_compatible
 from pyspark.sql import DataFrame, SparkSession
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as at
+from lance_engine.base import distinct_numbers, values_as_python
 from lance_engine.errors import AmbiguousMergeError, LanceError, SchemaMismatchError
 from lance_engine.operations import (
     commit_moved,
@@ -21,7 +22,6 @@ from lance_engine.operations import (
 )
 from lance_engine.scan import shared_readers
 from lance_engine.table import Snapshot, U64Array, fragment_from_bytes, fragment_to_bytes
-from lance_engine.values import distinct_numbers, values_as_python
 from lance_engine.write import write_fragments
 from pyspark.sql.datasource import WriterCommitMessage
 

@@ -13,8 +13,8 @@ from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 import pyspark.sql.types as spark
+from lance_engine.base import BLOB_ENCODING
 from lance_engine.errors import ColumnNotFoundError, InvalidArgumentError, UnsupportedFeatureError
-from lance_engine.values import BLOB_ENCODING
 from lance_engine.write import GENERAL_SCHEMES
 
 from lance_sql.catalog.dataset import SqlDataset

@@ -14,9 +14,9 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyspark.sql.types as spark
+from lance_engine.base import Schema
 from lance_engine.errors import ColumnNotFoundError, SchemaMismatchError, UnsupportedTypeError
 from lance_engine.scan import SYSTEM_FIELDS
-from lance_engine.values import Schema
 from lance_engine.write import check_compatible, conform
 
 from lance_sql.spark.versions import BINARY_COLLATION, TIME_TYPE, arrow_schema, collation_of

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
+from lance_engine.base import distinct_numbers
 from lance_engine.errors import UnsupportedFeatureError
 from lance_engine.operations import RowChanges, apply_changes, redo_on_conflict
 from lance_engine.scan import ROW_ADDRESS
-from lance_engine.values import distinct_numbers
 
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.display.amounts import counted as amount

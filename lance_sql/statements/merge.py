@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from lance_engine.base import distinct_numbers
 from lance_engine.errors import AmbiguousMergeError, UnsupportedFeatureError
 from lance_engine.operations import RowChanges
 from lance_engine.scan import ROW_ADDRESS
-from lance_engine.values import distinct_numbers
 
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.display.amounts import counted as amount

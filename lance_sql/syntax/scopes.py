@@ -85,8 +85,8 @@ class BoundQuery:
 
     def scope(self, select: object) -> Scope | None:
         """The scope of a SELECT."""
-        found = self._scopes.get(id(select))
-        return found if found is not None and found.is_readable else None
+        known = self._scopes.get(id(select))
+        return known if known is not None and known.is_readable else None
 
     def occurrence(self, source: object) -> Occurrence | None:
         """The dataset that a table in FROM is."""

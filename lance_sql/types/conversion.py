@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pyarrow.types as at
-from lance_engine.values import without_extensions
+from lance_engine.base import without_extensions
 
 from lance_sql.scratch import scratch
 from lance_sql.types.casts import stored_value

@@ -7,7 +7,7 @@ from typing import Final
 
 import pyarrow as pa
 import pyarrow.types as at
-from lance_engine.values import EXTENSION_NAME, text_metadata
+from lance_engine.base import EXTENSION_NAME, text_metadata
 
 from lance_sql.types.kinds import KINDS, opaque_name
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 import pyarrow.types as at
+from lance_engine.base import EXTENSION_METADATA, EXTENSION_NAME
 from lance_engine.errors import UnsupportedTypeError
-from lance_engine.values import EXTENSION_METADATA, EXTENSION_NAME
 
 from lance_sql.scratch import scratch
 from lance_sql.types.declared import declared

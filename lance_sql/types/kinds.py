@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
+from lance_engine.base import EXTENSION_METADATA, EXTENSION_NAME, OPAQUE_EXTENSION, text_metadata
 from lance_engine.errors import UnsupportedFeatureError
 from lance_engine.expr import SQL_TYPES
-from lance_engine.values import EXTENSION_METADATA, EXTENSION_NAME, OPAQUE_EXTENSION, text_metadata
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.types as at
+from lance_engine.base import values_as_python
 from lance_engine.errors import UnsupportedTypeError
-from lance_engine.values import values_as_python
 
 from lance_sql.scratch import scratch
 from lance_sql.types.columns import children, walk

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from lance_engine.values import plain_field, with_types, without_extensions
+from lance_engine.base import plain_field, with_types, without_extensions
 
 from lance_sql.types.casts import read_columns
 from lance_sql.types.declared import declared

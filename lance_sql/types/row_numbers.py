@@ -10,7 +10,7 @@ from collections.abc import Collection
 
 import numpy as np
 import pyarrow as pa
-from lance_engine.values import of_numpy, to_numpy
+from lance_engine.base import of_numpy, to_numpy
 
 
 def number_name(names: Collection[str]) -> str:

@@ -14,8 +14,8 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.types as at
+from lance_engine.base import viewed, without_extensions
 from lance_engine.errors import SchemaMismatchError
-from lance_engine.values import viewed, without_extensions
 
 
 def stored_batches(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:

@@ -14,7 +14,7 @@ from test_layers import ROOTS, modules
 #: the table of an interface (``lazy_names`` in its file), not to this list.
 INTERFACES = {
     "base", "dataset", "errors", "expr", "index", "inspection", "io", "operations", "scan", "search", "table",
-    "values", "write",
+    "write",
 }  # fmt: skip
 #: Modules whose functions are called with the name of the module.
 MODULES = {"expr.build"}

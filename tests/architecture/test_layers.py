@@ -48,7 +48,7 @@ FLOORS = {
         errors  other_names
     """,
     "lance_engine": """
-        base  values
+        base
         dataset
         inspection
         operations

@@ -68,9 +68,9 @@ class NewKeys:
             for batch in self._possible(others):
                 hashes, _ = self._of_turn(batch, turn)
                 suspects.append(hashes[held.among(hashes)])
-            found = np.unique(np.concatenate(suspects))
-            for start in range(0, len(found), _COMPARED):
-                compared = self._compared(HashSet(found[start : start + _COMPARED]), known, newer)
+            suspected = np.unique(np.concatenate(suspects))
+            for start in range(0, len(suspected), _COMPARED):
+                compared = self._compared(HashSet(suspected[start : start + _COMPARED]), known, newer)
                 if compared is not None:
                     return compared
         return None

@@ -38,16 +38,16 @@ def _with_texts_stored(values: pa.LargeBinaryArray) -> pa.LargeBinaryArray | Non
 
     Releases before 7.0 stored texts unchanged when rows were merged.
     """
-    found = values.to_pylist()
-    places = [row for row, value in enumerate(found) if value and value[0] not in _CONTAINERS]
+    documents = values.to_pylist()
+    places = [row for row, value in enumerate(documents) if value and value[0] not in _CONTAINERS]
     try:
-        texts = pa.array([found[row].decode() for row in places], pa.large_string())
+        texts = pa.array([documents[row].decode() for row in places], pa.large_string())
         stored = _array(STORED, texts, *kernels.encode_jsonb(*_buffers(texts))).to_pylist()
     except (UnicodeDecodeError, kernels.InvalidJsonError):
         return None
     for row, value in zip(places, stored, strict=True):
-        found[row] = value
-    return pa.array(found, STORED) if places else None
+        documents[row] = value
+    return pa.array(documents, STORED) if places else None
 
 
 def stored_json(array: pa.Array, field: Field) -> pa.Array:

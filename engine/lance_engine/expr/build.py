@@ -255,7 +255,7 @@ def member(operand: Node, values: pa.Array | Sequence[pa.Scalar]) -> Node:
         stored = operand.stored_type if isinstance(operand, Column) else operand.type
         has_null = any(not value.is_valid for value in values)
         places = [place(value, stored) for value in values if value.is_valid]
-        exact = dict.fromkeys(value for found, value in places if found is Place.EXACT)
+        exact = dict.fromkeys(value for where, value in places if where is Place.EXACT)
         held = array(list(exact), operand.type)
     if len(held) == 0:
         return disjunction([never(operand), UNKNOWN if has_null else FALSE])

@@ -128,7 +128,7 @@ class Fetcher:
                 future.cancel()
             count_wait(time.perf_counter() - begin)
         return [
-            next(arrived) if len(found) == 1 else b"".join(islice(arrived, len(found))) for found in parts
+            next(arrived) if len(pieces) == 1 else b"".join(islice(arrived, len(pieces))) for pieces in parts
         ]
 
     def _grouped(self, requests: Sequence[tuple[int, int]]) -> list[Sequence[tuple[int, int]]]:

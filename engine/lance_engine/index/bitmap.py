@@ -76,7 +76,7 @@ class Bitmap:
         """The estimated number of rows, of `rows`, that have one of these keys."""
         if len(keys) > _STEP_KEYS:
             return rows * len(keys) // len(self._keys)
-        return sum(_cardinality(found) for found in self._bitmaps(keys))
+        return sum(_cardinality(bitmap) for bitmap in self._bitmaps(keys))
 
     @property
     def table(self) -> FileTable:

@@ -271,13 +271,13 @@ class _Disjunction:
 
     def find(self) -> Found:
         parts = [plan.find() for plan in self._plans]
-        found: Found = {}
+        in_any: Found = {}
         for fragment in set.intersection(*(set(part) for part in parts)):
             matches = [part[fragment] for part in parts]
             held = [match for match in matches if len(match.ranges)]
             exact = all(match.exact for match in held)
-            found[fragment] = FragmentMatches(union([match.ranges for match in held]), exact)
-        return found
+            in_any[fragment] = FragmentMatches(union([match.ranges for match in held]), exact)
+        return in_any
 
 
 def _in_all(parts: Sequence[Mapping[int, FragmentMatches]], complete: bool) -> Found:

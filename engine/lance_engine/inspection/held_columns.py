@@ -44,9 +44,9 @@ def _opened(snapshot: Snapshot, file: DataFile) -> FileReader:
     store, path = snapshot.data_file_location(file)
     place = f"{store.uri}/{path}"
     cache = _open_files.setdefault(snapshot, {})
-    found = cache.get(place)
-    if found is not None:
-        return found
+    opened = cache.get(place)
+    if opened is not None:
+        return opened
     reader = FileReader(store, path, size=file.file_size)
     if len(cache) < _CACHED_FILES and reader.num_columns <= _CACHED_COLUMNS:
         cache[place] = reader

@@ -59,13 +59,13 @@ def verify(snapshot: Snapshot, *, values: bool = False) -> pa.Table:
     _check_manifest(snapshot, findings)
 
     def check(fragments: tuple[Fragment, Fragment]) -> _Findings:
-        found = _Findings()
-        _check_fragment(snapshot, *fragments, found)
-        return found
+        findings_oft = _Findings()
+        _check_fragment(snapshot, *fragments, findings_oft)
+        return findings_oft
 
     pairs = zip(snapshot.fragments, snapshot.recorded_fragments, strict=True)
-    for found in ordered_map(check, pairs, 2 * num_threads()):
-        findings.rows += found.rows
+    for findings_of in ordered_map(check, pairs, 2 * num_threads()):
+        findings.rows += findings_of.rows
     if snapshot.has_stable_row_ids and not any(row["check"] == "row ids" for row in findings.rows):
         with findings.collected("row ids"):
             # Building the index of row ids finds ids that two live rows share.

@@ -70,10 +70,10 @@ def remap_indices(
             else:
                 searched = indices_of(segment)
                 assert searched is not None
-                found = searched.move(snapshot, segment, relocate, now_covered, reporter)
-                if found is None:
+                result = searched.move(snapshot, segment, relocate, now_covered, reporter)
+                if result is None:
                     continue
-                new, files = found
+                new, files = result
             paths += files
             rewritten.append(RewrittenIndex(segment.uuid, new))
     except BaseException:

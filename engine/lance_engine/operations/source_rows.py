@@ -66,12 +66,12 @@ class SourceRows:
             first, last = np.searchsorted(owners, [number, number + 1])
             inside = ascending[first:last] - self._starts[number]
             parts.append(self._batches[number].select(schema.names).take(pa.array(inside)))
-        found = parts[0] if len(parts) == 1 else pa.concat_batches(parts)
+        joined = parts[0] if len(parts) == 1 else pa.concat_batches(parts)
         if (order[1:] > order[:-1]).all():
-            return found
+            return joined
         places = np.empty(len(order), dtype=np.int64)
         places[order] = np.arange(len(order))
-        return found.take(pa.array(places))
+        return joined.take(pa.array(places))
 
     def _read(self, batches: Iterable[pa.RecordBatch], memory_bytes: int) -> None:
         size = 0

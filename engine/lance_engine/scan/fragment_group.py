@@ -118,12 +118,12 @@ class FragmentGroup(RowsReader):
     def deleted(self) -> U32Array | None:
         if all(fragment.deletion_file is None for fragment in self._fragments):
             return None
-        found = [
+        offsets = [
             deleted + np.uint32(start)
             for fragment, start in zip(self._fragments, self._starts.tolist(), strict=True)
             if (deleted := self._snapshot.deleted_rows(fragment)) is not None
         ]
-        return np.concatenate(found)
+        return np.concatenate(offsets)
 
     def system_column(self, name: str, begin: int, end: int) -> pa.Array:
         return self.system_values(name, np.arange(begin, end, dtype=np.uint32))

@@ -18,13 +18,13 @@ class FragmentReaders:
         self._readers: dict[int, FragmentReader] = {}
 
     def __call__(self, fragment_id: int) -> FragmentReader:
-        found = self._readers.get(fragment_id)
-        if found is None:
+        opened = self._readers.get(fragment_id)
+        if opened is None:
             from lance_engine.scan.fragment import FragmentReader  # metadata is read without it
 
             reader = FragmentReader(self._snapshot, self._snapshot.fragment(fragment_id))
-            found = self._readers.setdefault(fragment_id, reader)
-        return found
+            opened = self._readers.setdefault(fragment_id, reader)
+        return opened
 
     def dictionary_columns(self, max_entries: int | None, columns: Sequence[str] | None) -> list[str]:
         """Those of some string columns, or of all at the top level, that the first fragment stores as

@@ -30,11 +30,11 @@ def shared_readers(snapshot: Snapshot) -> ReaderFor:
     readers: dict[int, FragmentReader] = {}
 
     def reader(fragment_id: int) -> FragmentReader:
-        found = readers.get(fragment_id)
-        if found is None:
+        shared = readers.get(fragment_id)
+        if shared is None:
             opened = FragmentReader(snapshot, snapshot.fragment(fragment_id))
-            found = readers.setdefault(fragment_id, opened)
-        return found
+            shared = readers.setdefault(fragment_id, opened)
+        return shared
 
     return reader
 

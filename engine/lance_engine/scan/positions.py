@@ -26,20 +26,20 @@ _ends: OwnedValues[Snapshot, npt.NDArray[np.uint64]] = OwnedValues()
 def row_numbers(values: npt.ArrayLike, what: str) -> npt.NDArray[np.uint64]:
     """Row ids or positions (`what`) as unsigned numbers; InvalidArgumentError for invalid values."""
     try:
-        found = np.asarray(values)
+        given = np.asarray(values)
     except ValueError:  # such as lists of different lengths
         raise _not_numbers(values, what) from None
-    if found.ndim != 1:
+    if given.ndim != 1:
         raise InvalidArgumentError(
             f"{what.capitalize()} must be a list of whole numbers, not {_shown(values)}", remedy=_REMEDY[what]
         )
-    if len(found) == 0:
+    if len(given) == 0:
         return np.empty(0, dtype=np.uint64)
-    if found.dtype.kind == "u":
-        return found.astype(np.uint64, copy=False)
-    if found.dtype.kind == "i" and found.min() >= 0:
-        return found.astype(np.uint64, copy=False)
-    if found.dtype.kind in "fO" and not isinstance(values, np.ndarray):
+    if given.dtype.kind == "u":
+        return given.astype(np.uint64, copy=False)
+    if given.dtype.kind == "i" and given.min() >= 0:
+        return given.astype(np.uint64, copy=False)
+    if given.dtype.kind in "fO" and not isinstance(values, np.ndarray):
         # Python numbers on both sides of 2 ** 63 have no common type of whole numbers in numpy.
         numbers: Any = values
         try:

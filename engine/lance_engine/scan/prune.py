@@ -106,13 +106,13 @@ class Pruner:
 def _stored_field(snapshot: Snapshot, parts: tuple[str, ...]) -> Field | None:
     """The leaf that a path leads to through structs; None for other paths."""
     siblings = snapshot.schema.fields
-    found: Field | None = None
+    child: Field | None = None
     for part in parts:
-        found = next((field for field in siblings if field.name == part), None)
-        if found is None or found.is_packed:
+        child = next((field for field in siblings if field.name == part), None)
+        if child is None or child.is_packed:
             return None
-        siblings = found.children
-    return found if found is not None and found.is_leaf else None
+        siblings = child.children
+    return child if child is not None and child.is_leaf else None
 
 
 def _starts(steps: set[int], rows: int) -> I64Array:

@@ -38,16 +38,16 @@ def with_defaults(manifest: Manifest, index_section: bytes | None) -> Manifest:
 
 
 def _max_fragment_id(manifest: Manifest, index_section: bytes | None) -> int | None:
-    found = [] if manifest.max_fragment_id is None else [manifest.max_fragment_id]
+    known = [] if manifest.max_fragment_id is None else [manifest.max_fragment_id]
     if len(manifest.fragments):
-        found.append(int(fragment_ids(manifest.fragments).max()))
+        known.append(int(fragment_ids(manifest.fragments).max()))
     if manifest.max_fragment_id is None and index_section is not None:
         from lance_engine.format.index_section import parse_index_section  # few tables need it
 
         # Fragments that are gone. An index would seem to cover a new one with the same number.
         covered = (segment.fragment_ids for segment in parse_index_section(index_section))
-        found += [ids.max() for ids in covered if ids]
-    return max(found, default=None)
+        known += [ids.max() for ids in covered if ids]
+    return max(known, default=None)
 
 
 def _storage_version(manifest: Manifest) -> str | None:

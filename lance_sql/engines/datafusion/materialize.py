@@ -103,12 +103,12 @@ def small_sides(
         return []
     with planning.noted() as noted:
         plan.frame.execution_plan()
-    found = [
+    candidates = [
         side if side.size <= budget else side.with_passing_rows()
         for side in _sides(tables, noted, plan.scans)
     ]
     sides = []
-    for side in sorted(found, key=lambda side: side.size):
+    for side in sorted(candidates, key=lambda side: side.size):
         budget -= side.size
         if budget < 0:
             break

@@ -6,9 +6,9 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.types as at
+from lance_engine.base import array, scalar
 from lance_engine.errors import InvalidFilterError
 from lance_engine.expr import Column, Literal, Node, build, integer_scalar, python_scalar
-from lance_engine.values import array, scalar
 
 from lance_sql.engines.duckdb.versions import BINARY, COLUMN, CONSTANT, IN, POSTFIX, UNARY, class_of
 from lance_sql.types.kinds import KINDS

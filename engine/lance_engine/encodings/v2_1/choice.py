@@ -18,7 +18,7 @@ def best_in_chunks(
     settings = context.settings
     if settings.compression == "none":
         encodings = encodings[:1]
-    offered = [found for each in encodings if (found := each.estimate(context, values)) is not None]
+    offered = [estimated for each in encodings if (estimated := each.estimate(context, values)) is not None]
     plain = offered[0]
     alone = [candidate for candidate in offered if candidate.alone]
     for candidate in alone:

@@ -52,8 +52,8 @@ class TextPartition:
     def counts(self, numbers: Sequence[int]) -> list[int]:
         """How many documents contain each of some tokens."""
         wanted = np.unique(np.array(numbers, dtype=np.uint32))
-        found = whole_numbers(self._lists.read_rows([names.COUNT], wanted).column(0)).tolist()
-        by_number = dict(zip(wanted.tolist(), found, strict=True))
+        read = whole_numbers(self._lists.read_rows([names.COUNT], wanted).column(0)).tolist()
+        by_number = dict(zip(wanted.tolist(), read, strict=True))
         return [by_number[number] for number in numbers]
 
     def postings(self, number: int, *, positions: bool) -> kernels.Postings:

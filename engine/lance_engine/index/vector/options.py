@@ -128,7 +128,7 @@ def vector_options(kind: str, vector: pa.DataType, rows: int, given: Mapping[str
                 remedy="num_sub_vectors must divide the dimensions; num_bits must be 8, or 4 with an even "
                 "num_sub_vectors",
             )
-    found = VectorOptions(
+    chosen = VectorOptions(
         kind=name,
         metric=metric,
         value_type=value_type,
@@ -144,7 +144,7 @@ def vector_options(kind: str, vector: pa.DataType, rows: int, given: Mapping[str
     )
     if options:
         raise InvalidArgumentError(f"'{min(options)}' is not an option of an {name} index")
-    return for_rows(found, rows)
+    return for_rows(chosen, rows)
 
 
 def for_rows(options: VectorOptions, rows: int) -> VectorOptions:
