@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from lance_sql.display.amounts import counted, in_bytes
 from lance_sql.report import drawings
 from lance_sql.report.layout import page_strips
 from lance_sql.report.markup import as_html
-from lance_sql.report.part import shown_part
+from lance_sql.report.part import MOST_INDICES, shown_part
 from lance_sql.report.zones import ZonePicture, zone_pictures
 
 #: Number of colors for encodings; if there are more encodings, they share colors.
@@ -265,7 +266,7 @@ def _indices(segments: Sequence[dict[str, Any]]) -> str:
     for segment in segments:
         named.setdefault(segment["name"], []).append(segment)
     rows = []
-    for name, parts in named.items():
+    for name, parts in islice(named.items(), MOST_INDICES):
         total = parts[0]["fragments"] + parts[0]["uncovered_fragments"]
         covered = min(sum(part["fragments"] for part in parts), total)
         share = 100 * covered / total if total else 100.0
@@ -279,4 +280,5 @@ def _indices(segments: Sequence[dict[str, Any]]) -> str:
         )
     heads = ("index", "kind", "columns", "coverage", "", "bytes")
     head = "".join(f"<th>{name}</th>" for name in heads)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+    more = f"The first {MOST_INDICES} of {len(named):,} indices." if len(named) > MOST_INDICES else ""
+    return f"{_note(more)}<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"

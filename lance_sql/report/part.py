@@ -11,6 +11,8 @@ from lance_sql.display.amounts import counted
 
 #: Maximum number of stored columns, of fragments, and of columns of fragments whose metadata is read.
 MOST_COLUMNS, MOST_FRAGMENTS, MOST_CELLS = 300, 200, 4000
+#: Maximum number of indices.
+MOST_INDICES = 200
 
 
 def shown_part(dataset: DatasetVersion) -> tuple[DatasetVersion, str]:

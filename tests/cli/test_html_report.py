@@ -230,3 +230,46 @@ def test_reports_of_very_wide_and_very_long_tables_are_bounded(tmp_path: Path, m
         one = one.delete("c0 = 5") if one.count_rows("c0 = 5") else one.update({"c0": "c0"})
     assert one.inspect.versions(2)["version"].to_pylist() == [3, 4]
     assert len(counted) == 2
+
+
+def test_reports_of_hostile_manifests_are_bounded(tmp_path: Path) -> None:
+    """Names of any length, any number of indices, and fragments that nobody parses."""
+    import dataclasses
+    from unittest import mock
+
+    from lance_engine.format import fragment_list
+    from lance_engine.format.index_section import IndexSegment, parse_index_section
+    from lance_engine.inspection import indices
+
+    from lance_sql.report.markup import MOST_TEXT
+    from lance_sql.report.part import MOST_CELLS, MOST_INDICES
+
+    long = "<" * 100_000
+    dataset = lance_sql.write(pa.table({long: [1], "b": [2]}), tmp_path / "t.lance").create_index(
+        "b", name=long
+    )
+    assert len(report_page(dataset)) < 100_000 + 20 * len("&lt;") * MOST_TEXT
+
+    def many(snapshot: object) -> list[IndexSegment]:
+        [segment] = parse_index_section(dataset.snapshot.index_section)
+        return [dataclasses.replace(segment, name=f"i{number}") for number in range(5_000)]
+
+    with mock.patch.object(indices, "all_segments", many):
+        text = report_page(dataset)
+    assert f"The first {MOST_INDICES} of 5,000 indices" in text
+    assert Page(text).counts["tr"] < MOST_INDICES + 20
+
+    manifest = dataset.snapshot.manifest
+    [fragment] = manifest.fragments
+    stored = fragment_list.stored_fragments(
+        dataclasses.replace(fragment, id=number) for number in range(9_000)
+    )
+    fragments = fragment_list.FragmentList(stored)
+    parsed = []
+    original = fragment_list.fragment_from_message
+    with mock.patch.object(
+        fragment_list, "fragment_from_message", lambda message: parsed.append(1) or original(message)
+    ):
+        longer = dataclasses.replace(manifest, fragments=fragments)
+        report_page(type(dataset)(dataset.snapshot.with_manifest(longer)))
+    assert len(parsed) <= MOST_CELLS

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import handmade_files as handmade
 import numpy as np
@@ -17,6 +19,7 @@ from lance_engine.write.dataset import write_dataset
 from native_files import NativeFile
 from reference.levels import Layer, LevelArrays
 from remote_store import RemoteStore
+from structured import with_changed_pages, without_sizes
 
 SIZE = 1000
 OUTSIDE = [(0, 2**60), (2**60, 8), (0, SIZE + 1), (SIZE, 1), (-8, 4), (10, -1), (8, 2**64 - 8)]
@@ -62,6 +65,36 @@ def test_a_page_whose_rows_end_before_they_begin() -> None:
     with pytest.raises(CorruptFileError) as caught:
         file.rows_at([0])
     assert caught.value.place["path"] == "file.lance"
+
+
+@pytest.mark.parametrize("version", ["2.0", "2.1", "2.2"])
+def test_buffers_that_are_somewhere_else(tmp_path: Path, version: str) -> None:
+    """Outside of the file is an error; elsewhere in it, nothing says that these are other bytes."""
+    values = np.arange(1000, dtype=np.int64) * 7_654_321_987
+    write_dataset(pa.table({"a": values, "b": -values}), str(tmp_path), data_storage_version=version)
+    (path,) = (tmp_path / "data").glob("*.lance")
+    sound = path.read_bytes()
+    (manifest,) = (tmp_path / "_versions").glob("*.manifest")
+    manifest.write_bytes(without_sizes(manifest.read_bytes()))
+    kinds = set()
+    for column, elsewhere in product(
+        range(2), [0, 64, 640, len(sound) - 64, len(sound), 2**40, 2**63, 2**64 - 8]
+    ):
+
+        def move(page: Any, elsewhere: int = elsewhere) -> None:
+            page.buffer_offsets[-1] = elsewhere
+
+        path.unlink()
+        path.write_bytes(with_changed_pages(sound, column, move))
+        try:
+            found = DatasetVersion.open(str(tmp_path)).scan().to_table()
+            assert found.num_rows == 1000
+            found.validate(full=True)
+            assert elsewhere < len(sound)
+            kinds.add("rows")
+        except CorruptFileError:
+            kinds.add("error")
+    assert kinds == {"rows", "error"}
 
 
 def test_a_scan_that_plans_rows_which_end_before_they_begin(tmp_path: Path) -> None:

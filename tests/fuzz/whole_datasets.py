@@ -7,8 +7,10 @@ import json
 import os
 import random
 import shutil
+import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +24,7 @@ from vector_tables import clustered, vector_array
 
 import lance_sql
 from lance_sql.full_text import Match, Phrase
+from lance_sql.report.page import report_page
 
 ROWS = 120
 QUERY = clustered(1, 8, seed=3)[0]
@@ -143,9 +146,15 @@ def link_copy(sound: Path, copy: Path) -> None:
             os.link(os.path.join(folder, name), there / name)
 
 
+def files_of(place: Path) -> list[Path]:
+    """The files of a dataset in the order in which they were written, as their names are random."""
+    files = (path for path in place.rglob("*") if path.is_file())
+    return sorted(files, key=lambda path: (path.stat().st_mtime_ns, path.suffix))
+
+
 def mutate(chance: random.Random, place: Path) -> str:
     """Change, cut, swap or remove one file; returns which."""
-    files = sorted(path for path in place.rglob("*") if path.is_file())
+    files = files_of(place)
     wanted = chance.choice(FOLDERS)
     chosen = [path for path in files if path.relative_to(place).parts[0] == wanted] or files
     path = chance.choice(chosen)
@@ -240,7 +249,48 @@ def reads(uri: str) -> dict[str, Callable[[], object]]:
         "repr": lambda: [repr(opened()), repr(opened().tags), opened()._repr_html_()],
         "duckdb": lambda: lance_sql.sql(f"SELECT a % 3, count(*) FROM '{uri}' GROUP BY 1").fetchall(),
         "duckdb filter": lambda: lance_sql.sql(f"SELECT * FROM '{uri}' WHERE a BETWEEN 3 AND 60").arrow(),
+        "datafusion": lambda: selected(uri, "SELECT a % 3, count(*) FROM {} GROUP BY 1", "datafusion"),
+        "datafusion filter": lambda: selected(uri, "SELECT * FROM {} WHERE s = 'text 3'", "datafusion"),
+        "ways": lambda: same_rows(uri),
+        "report": lambda: report_page(opened()),
     }
+
+
+def selected(uri: str, query: str, engine: str) -> pa.Table:
+    return lance_sql.sql(query.format(f"'{uri}'"), engine=engine).arrow()
+
+
+#: Rows that different ways of reading are compared for.
+COMPARED = 2000
+
+
+def same_rows(uri: str) -> None:
+    """Whatever the rows of a damaged dataset are, all ways of reading give the same, or an error."""
+    dataset = lance_sql.open(uri)
+    names = [name for name in dataset.schema.names if name in ("a", "s", "f", "l", "r")]
+    rows = dataset.scan([*names, "_rowid"], limit=COMPARED).to_table()
+    ids = rows["_rowid"].to_pylist()
+    rows = rows.select(names)
+    query = f"SELECT {', '.join(names)} FROM {{}} LIMIT {COMPARED}"
+    ways: dict[str, Callable[[], pa.Table]] = {
+        "small batches": lambda: dataset.scan(names, limit=COMPARED, batch_size=7).to_table(),
+        "take": lambda: dataset.take(ids, names),
+        "positions": lambda: dataset.take_positions(range(len(ids)), names),
+        "splits": lambda: pa.concat_tables(
+            [rows[:0], *(dataset.scan(names, splits=[split]).to_table() for split in dataset.splits(3))]
+        ),
+        "duckdb": lambda: selected(uri, query, "duckdb"),
+        "datafusion": lambda: selected(uri, query, "datafusion"),
+    }
+    expected = shown_rows(rows)
+    for way, read in ways.items():
+        with suppress(LanceError):
+            found = shown_rows(read())
+            assert found == expected, f"{way} gives {len(found)} rows of {len(expected)}, or others"
+
+
+def shown_rows(rows: pa.Table) -> list[str]:
+    return sorted(map(str, zip(*(column.to_pylist() for column in rows.columns), strict=True)))
 
 
 def writes(uri: str) -> dict[str, Callable[[], object]]:
@@ -292,18 +342,33 @@ class Trouble(NamedTuple):
     error: str
 
 
-def try_mutant(sound: Path, place: Path, seed: int, names: Sequence[str], uses: int) -> Iterator[Trouble]:
-    """Change a copy of one of the sound datasets `names` and do `uses` of the things that may be done."""
+#: Seconds of the processors that one use of a small dataset may take.
+LATE = 20
+
+
+def try_mutant(
+    sound: Path,
+    place: Path,
+    seed: int,
+    names: Sequence[str],
+    uses: int,
+    change_file: Callable[[random.Random, Path], str] = mutate,
+) -> Iterator[Trouble]:
+    """Change a copy of one of the sound datasets `names` and do `uses` of the things that may be done.
+
+    The last one but one is a change of the dataset, after which it is read.
+    """
     chance = random.Random(seed)
     name = chance.choice(list(names))
     copy = place / f"{seed}.lance"
     link_copy(sound / name, copy)
-    change = mutate(chance, copy)
+    change = change_file(chance, copy)
     readers, writers = reads(str(copy)), writes(str(copy))
-    chosen = [*chance.sample(sorted(readers), uses - 1), chance.choice(sorted(writers))]
+    chosen = [*chance.sample(sorted(readers), uses - 1), chance.choice(sorted(writers)), "scan"]
     try:
         for use in chosen:
             _now[:] = [seed, name, change, use]
+            begin = time.process_time()
             try:
                 (readers | writers)[use]()
             except LanceError as error:
@@ -312,6 +377,8 @@ def try_mutant(sound: Path, place: Path, seed: int, names: Sequence[str], uses: 
                 where = traceback.extract_tb(error.__traceback__)[-1]
                 told = f"{type(error).__name__}: {str(error)[:300]!r} ({where.filename}:{where.lineno})"
                 yield Trouble(seed, name, change, use, told)
+            if (took := time.process_time() - begin) > LATE:
+                yield Trouble(seed, name, change, use, f"took {took:.0f} s")
     finally:
         shutil.rmtree(copy, ignore_errors=True)
         shutil.rmtree(f"{copy}.clone", ignore_errors=True)

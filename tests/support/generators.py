@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import resource
 import tempfile
 import traceback
 from collections.abc import Callable
@@ -17,6 +18,8 @@ _FILTERS: Final = 200
 _OPERATIONS: Final = 30
 _SCHEDULES: Final = 40
 _MUTANTS: Final = 50
+#: What the process of a changed file may take besides what it has: it cannot ask for all memory.
+_MEMORY: Final = 4 << 30
 
 
 class Round(NamedTuple):
@@ -128,24 +131,33 @@ def _commits(seed: int) -> Round:
 
 
 @cache
-def _sound() -> tuple[Path, list[str]]:
+def _sound(structured: bool) -> tuple[Path, list[str]]:
     import whole_datasets
     from fuzz_datasets import sound_datasets
 
     names = list(whole_datasets.SOUND)
-    return sound_datasets(names), names
+    sound = sound_datasets(names)
+    if structured:
+        from structured import prepare
+
+        prepare(sound)
+        used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used + _MEMORY, resource.RLIM_INFINITY))
+    return sound, names
 
 
-def _mutants(seed: int) -> Round:
-    """Datasets with one changed file, put to use."""
+def _mutants(structured: bool, seed: int) -> Round:
+    """Datasets with one changed file, by bytes or by fields, put to use."""
+    import structured as by_field
     import whole_datasets
 
-    sound, names = _sound()
+    change_file = by_field.change_file if structured else whole_datasets.mutate
+    sound, names = _sound(structured)
     found: list[str] = []
     with tempfile.TemporaryDirectory(dir=sound.parent) as folder:
         for number in range(_MUTANTS):
             mutant = seed * _MUTANTS + number
-            troubles = whole_datasets.try_mutant(sound, Path(folder), mutant, names, 3)
+            troubles = whole_datasets.try_mutant(sound, Path(folder), mutant, names, 3, change_file)
             found += [str(trouble) for trouble in troubles]
     return Round(_MUTANTS, found)
 
@@ -164,5 +176,6 @@ GENERATORS: Final[dict[str, Generator]] = {
     "operations": Generator("sequences", _operations),
     "pylance": Generator("sequences", _pylance),
     "commits": Generator("schedules", _commits),
-    "mutants": Generator("mutants", _mutants),
+    "mutants": Generator("mutants", partial(_mutants, False)),
+    "structured": Generator("mutants", partial(_mutants, True)),
 }

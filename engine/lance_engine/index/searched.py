@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 from pyroaring import BitMap
 
 from lance_engine.errors import UnsupportedFeatureError
+from lance_engine.format.fragment_list import fragment_ids
 from lance_engine.format.index_section import IndexSegment
 from lance_engine.index.cache import CACHE
 from lance_engine.index.files import SegmentFiles
@@ -119,7 +120,7 @@ class SearchedKind(Generic[Segment]):
         for segment in all_segments(snapshot):
             if self.reads(segment):
                 grouped.setdefault((segment.name, segment.fields[0]), []).append(segment)
-        present = BitMap([fragment.id for fragment in snapshot.fragments]) if grouped else BitMap()
+        present = BitMap(fragment_ids(snapshot.fragments).tolist()) if grouped else BitMap()
         listed = []
         for (name, field), segments in grouped.items():
             free = present

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 import pyarrow as pa
 from pyroaring import BitMap
 
+from lance_engine.format.fragment_list import fragment_ids
 from lance_engine.format.index_section import IndexSegment
 from lance_engine.index.cache import CACHE
 from lance_engine.index.files import SegmentFiles
@@ -79,7 +80,7 @@ def known_indices(snapshot: Snapshot) -> list[TableIndex]:
 
 
 def _usable(snapshot: Snapshot, *, include_idle: bool = False) -> Indices:
-    present = BitMap([fragment.id for fragment in snapshot.fragments])
+    present = BitMap(fragment_ids(snapshot.fragments).tolist())
     ordinary, other = column_paths(snapshot), _other_paths(snapshot)
     grouped: dict[tuple[str, str, int], list[IndexSegment]] = {}
     for segment in all_segments(snapshot):

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from lance_engine.format.fragment_list import fragment_ids
 from lance_engine.format.index_section import IndexSegment, parse_index_section
 from lance_engine.operations.compact import plan
 from lance_engine.operations.fragment_size import DELETED_SHARE, TARGET_ROWS
@@ -135,7 +136,7 @@ def _incomplete_manifest(snapshot: Snapshot) -> dict[str, Any]:
 
 
 def _indices(snapshot: Snapshot) -> Iterator[dict[str, Any]]:
-    present = {fragment.id for fragment in snapshot.fragments}
+    present = set(fragment_ids(snapshot.fragments).tolist())
     by_name: dict[str, list[IndexSegment]] = {}
     for segment in parse_index_section(snapshot.index_section or b""):
         if segment.fields:

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from lance_engine.format.fragment_list import fragment_ids
 from lance_engine.format.index_section import IndexSegment
 from lance_engine.index.listing import all_segments, index_not_found
 from lance_engine.table.snapshot import Snapshot
@@ -33,7 +34,7 @@ def indices(snapshot: Snapshot) -> pa.Table:
     others, whose rows have to be scanned. `bytes` is null when the manifest does not record the files.
     """
     paths = snapshot.schema.paths_by_id()
-    present = {fragment.id for fragment in snapshot.fragments}
+    present = set(fragment_ids(snapshot.fragments).tolist())
     segments = all_segments(snapshot)
     rows = []
     for segment in segments:

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from lance_engine.distinct import distinct
 from lance_engine.errors import InvalidArgumentError
+from lance_engine.format.fragment_list import fragment_ids
 from lance_engine.format.operations import Delete
 from lance_engine.operations.changes import commit_change
 from lance_engine.operations.retry import redo_on_conflict
@@ -87,7 +88,7 @@ def truncate(snapshot: Snapshot) -> Snapshot:
     """Remove all rows; schema, metadata and earlier versions are kept."""
 
     def once(snapshot: Snapshot) -> Snapshot:
-        operation = Delete((), tuple(fragment.id for fragment in snapshot.fragments), "true")
+        operation = Delete((), tuple(fragment_ids(snapshot.fragments).tolist()), "true")
         return commit_change(snapshot, operation)
 
     return redo_on_conflict(snapshot, once)

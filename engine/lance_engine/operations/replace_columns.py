@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from lance_engine.errors import InvalidArgumentError
+from lance_engine.format.fragment_list import fragment_ids
 from lance_engine.format.operations import DataReplacement
 from lance_engine.operations.changes import commit_change
 from lance_engine.operations.column_files import write_columns
@@ -61,6 +62,6 @@ def _replace(
         )
 
     files = write_columns(snapshot, replaced, columns_read(computed, snapshot.schema), compute, reporter)
-    fragments = [fragment.id for fragment in snapshot.fragments]
+    fragments = fragment_ids(snapshot.fragments).tolist()
     operation = DataReplacement(tuple(zip(fragments, files, strict=True)))
     return commit_change(snapshot, operation, [f"{DATA}/{file.path}" for file in files])
