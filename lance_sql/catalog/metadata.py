@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import Final
+from typing import Final, TypeVar
 
 import pyarrow as pa
 from lance_engine.dataset import DatasetVersion
 
 from lance_sql.text.metadata_tables import INDEXES, TAGS
+
+#: The key of the comment of a table, a column or a field.
+COMMENT: Final = "comment"
+
+AnyVersion = TypeVar("AnyVersion", bound=DatasetVersion)
 
 _TAGS_SCHEMA: Final = pa.schema([("name", pa.string()), ("version", pa.uint64()), ("branch", pa.string())])
 _INDEXES_SCHEMA: Final = pa.schema(
@@ -48,3 +53,17 @@ def _indexes(health: pa.Table) -> pa.Table:
         for row in health.to_pylist()
     ]
     return pa.Table.from_pylist(rows, schema=_INDEXES_SCHEMA)
+
+
+def table_comment(dataset: DatasetVersion) -> str | None:
+    """The comment of a table, which DuckDB's Lance extension keeps in the metadata of the table."""
+    known = dataset.snapshot.manifest.table_metadata.get(COMMENT)
+    older = (dataset.storage_schema.metadata or {}).get(COMMENT.encode())
+    return known if older is None or known is not None else older.decode("utf-8", "replace")
+
+
+def with_table_comment(dataset: AnyVersion, text: str | None) -> AnyVersion:
+    """The table with another comment, or without one. The schema holds those of tables that Spark created."""
+    if COMMENT.encode() in (dataset.storage_schema.metadata or {}):
+        dataset = dataset.update_schema_metadata({COMMENT: None})
+    return dataset.update_metadata({COMMENT: text})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
@@ -39,8 +40,11 @@ _PLACES: Final = {
     "azure": ("az://", "azure://", "abfss://", "abfs://"),
 }
 
+#: Providers of secrets of the type LANCE; the last two take credentials from the environment.
+_PROVIDERS: Final = ("config", "credential_chain", "env")
+
 #: Kinds of secrets that datasets can use.
-KINDS: Final = frozenset({"s3", "azure"})
+KINDS: Final = frozenset({"s3", "azure", "lance"})
 
 
 class Secret(NamedTuple):
@@ -52,10 +56,12 @@ class Secret(NamedTuple):
 
 
 def secret(name: str, kind: str, given: Mapping[str, str]) -> Secret:
-    """A secret of DuckDB's kinds ``s3`` and ``azure`` as storage options.
+    """A secret of the types ``s3``, ``azure`` and ``lance`` as storage options.
 
     UnsupportedFeatureError for an option or a value that would have no effect on datasets.
     """
+    if kind == "lance":
+        return _of_extension(name, given)
     known = _OPTIONS[kind]
     for option, value in given.items():
         if option not in known:
@@ -99,6 +105,22 @@ def secret(name: str, kind: str, given: Mapping[str, str]) -> Secret:
             f"The secret {name} has no credentials for datasets", remedy="Write KEY_ID and SECRET"
         )
     return Secret(name, scopes, options)
+
+
+def _of_extension(name: str, given: Mapping[str, str]) -> Secret:
+    """A secret of the type of DuckDB's Lance extension, whose options are storage options."""
+    options = {key: value for key, value in given.items() if key not in ("scope", "provider")}
+    provider = given.get("provider", "config").lower()
+    if provider not in _PROVIDERS:
+        raise UnsupportedFeatureError(
+            "Unknown provider of a secret", remedy=f"The values are {', '.join(_PROVIDERS)}"
+        )
+    if provider == "config" and not options:
+        raise UnsupportedFeatureError(
+            f"The secret {name} has no options", remedy="Write ACCESS_KEY_ID and SECRET_ACCESS_KEY"
+        )
+    scope = given.get("scope", "")
+    return Secret(name, (scope,) if scope else tuple(itertools.chain(*_PLACES.values())), options)
 
 
 def matching(secrets: Iterable[Secret], location: str) -> Mapping[str, Any]:

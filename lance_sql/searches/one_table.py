@@ -83,9 +83,16 @@ def as_condition(
         if not all(isinstance(item, (int, float, str)) for item in items):
             return None
         parameter.replace(exp.convert(given))
-    for contained in list(copied.find_all(exp.ArrayContainsAll)):  # otherwise written as an operator
-        items = [contained.this, contained.expression]
-        call = exp.Anonymous(this="array_has_all", expressions=items)
+    return filter_text(copied)
+
+
+def filter_text(condition: exp.Expression) -> str:
+    """A condition as a filter of a scan, which knows the function where DuckDB's writer has an operator."""
+    from sqlglot import exp
+
+    copied = condition.copy()
+    for contained in list(copied.find_all(exp.ArrayContainsAll)):
+        call = exp.Anonymous(this="array_has_all", expressions=[contained.this, contained.expression])
         copied = call if contained is copied else copied
         contained.replace(call)
     text: str = copied.sql(dialect="duckdb")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 from lance_engine.errors import LanceError, UnsupportedFeatureError
 
+from lance_sql.searches.one_table import filter_text
 from lance_sql.syntax.tree import query_tree
 from lance_sql.text.searches import SearchCall
 from lance_sql.text.statement import Statement
@@ -53,7 +54,7 @@ def condition_of(statement: Statement, call: SearchCall, schema: pa.Schema) -> s
         raise UnsupportedFeatureError(
             f"prefilter: {name} in the condition may be the search or a column of it", remedy=_REMEDY
         )
-    text: str = condition.sql(dialect="duckdb")
+    text = filter_text(condition)
     try:
         parsed = parse_sql(text, schema)
     except LanceError as error:

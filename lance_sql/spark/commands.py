@@ -22,7 +22,7 @@ from lance_engine.write import write_dataset
 from pyspark.sql.types import NullType, StructField, StructType
 
 from lance_sql.catalog.dataset import SqlDataset
-from lance_sql.catalog.metadata import metadata_table
+from lance_sql.catalog.metadata import COMMENT, metadata_table, table_comment
 from lance_sql.spark.facts import KEY, with_facts
 from lance_sql.spark.job import check_stable_row_ids
 from lance_sql.spark.options import OURS, Options
@@ -32,7 +32,7 @@ from lance_sql.spark.pushed import row_filter
 from lance_sql.spark.reader import schema_of
 from lance_sql.spark.summaries import summaries
 from lance_sql.spark.table_properties import FORMAT, declaration, with_property
-from lance_sql.spark.types import COMMENT, check_storable, spark_schema, stored_schema, with_comments
+from lance_sql.spark.types import check_storable, spark_schema, stored_schema, with_comments
 from lance_sql.spark.versions import arrow_schema
 from lance_sql.text.metadata_tables import METADATA_TABLES
 
@@ -97,9 +97,9 @@ def _load(options: Options, command: Mapping[str, Any]) -> StructType:
     if part is not None:
         return _answer({"options": texts}, spark_schema(_plain_numbers(metadata_table(dataset, part).schema)))
     properties = {**dataset.snapshot.manifest.config, "provider": FORMAT, "location": dataset.uri}
-    comment = (dataset.storage_schema.metadata or {}).get(COMMENT.encode())
+    comment = table_comment(dataset)
     if comment is not None:
-        properties[COMMENT] = comment.decode("utf-8", "replace")
+        properties[COMMENT] = comment
     answer = {"options": texts, "properties": properties}
     return _answer(answer, with_facts(schema_of(read, dataset), dataset))
 

@@ -18,9 +18,10 @@ from lance_engine.errors import ColumnNotFoundError, InvalidArgumentError, Unsup
 from lance_engine.write import GENERAL_SCHEMES
 
 from lance_sql.catalog.dataset import SqlDataset
+from lance_sql.catalog.metadata import COMMENT, with_table_comment
 from lance_sql.spark.option_values import flag, one_of, positive, storage_version
 from lance_sql.spark.options import COMPRESSIONS, Options
-from lance_sql.spark.types import COMMENT, check_storable, with_comments, with_fixed_sizes
+from lance_sql.spark.types import check_storable, with_comments, with_fixed_sizes
 from lance_sql.spark.versions import BINARY_COLLATION, arrow_schema
 
 #: Properties of every table of Spark that need not be stored.
@@ -90,7 +91,7 @@ def with_property(dataset: SqlDataset, key: str, value: str | None) -> SqlDatase
             remedy="Create a new table with it, as CREATE TABLE ... AS SELECT * FROM this one",
         )
     if key == COMMENT:
-        return dataset.update_schema_metadata({COMMENT: value})
+        return with_table_comment(dataset, value)
     if value is not None:
         _refuse(key, value)
     return dataset.update_config({key: value})

@@ -19,13 +19,12 @@ from lance_engine.errors import ColumnNotFoundError, SchemaMismatchError, Unsupp
 from lance_engine.scan import SYSTEM_FIELDS
 from lance_engine.write import check_compatible, conform
 
+from lance_sql.catalog.metadata import COMMENT
 from lance_sql.spark.versions import BINARY_COLLATION, TIME_TYPE, arrow_schema, collation_of
 from lance_sql.types.table import TYPES
 
 MAX_DECIMAL_DIGITS: Final = 38
 ROW_NUMBER_COLUMNS: Final = frozenset(SYSTEM_FIELDS)
-#: Key of the metadata of a schema or a field, as in COMMENT ON.
-COMMENT: Final = "comment"
 
 #: Spark's types without parameters by the names that the table of types has.
 _NAMED: Final[dict[str, spark.DataType]] = {

@@ -1,11 +1,12 @@
-"""COMMENT ON TABLE and COMMENT ON COLUMN: stored in the schema metadata, where other readers look."""
+"""COMMENT ON TABLE and COMMENT ON COLUMN: stored where DuckDB's Lance extension looks for them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from lance_sql.catalog.metadata import COMMENT, with_table_comment
 from lance_sql.statements.clauses import refuse_unsupported_clauses
 from lance_sql.statements.fitting import column_name
 from lance_sql.statements.outcome import done
@@ -14,9 +15,6 @@ from lance_sql.statements.targets import find
 
 if TYPE_CHECKING:
     from sqlglot import exp
-
-#: Key of the metadata of a schema or a column.
-COMMENT_KEY: Final = "comment"
 
 
 def comment(session: Session, statement: exp.Comment) -> pa.Table | None:
@@ -39,7 +37,10 @@ def comment(session: Session, statement: exp.Comment) -> pa.Table | None:
     if dataset is None:
         return None
     refuse_unsupported_clauses(statement)
-    if column is not None:
+    if column is None:
+        changed = with_table_comment(dataset, value)
+    else:
         column = column_name(dataset.storage_schema, column)
-    session.catalog.renew(dataset.update_schema_metadata({COMMENT_KEY: value}, column=column))
+        changed = dataset.update_schema_metadata({COMMENT: value}, column=column)
+    session.catalog.renew(changed)
     return done()

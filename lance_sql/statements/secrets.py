@@ -46,7 +46,8 @@ def create_secret(session: Session, tokens: Sequence[Token], text: str) -> pa.Ta
             return done()
         raise SqlError(f"The secret {name} already exists", remedy="Write CREATE OR REPLACE SECRET")
     made = secret(name, kind, given)
-    _tell_engine(session, text)
+    if kind != "lance":
+        _tell_engine(session, text)
     secrets[name] = made
     return done()
 

@@ -45,17 +45,28 @@ def write_options(given: Mapping[str, exp.Expression]) -> dict[str, Any]:
     """The options of `write_dataset` among `given`; SqlError for unknown options."""
     options = {}
     for name, value in given.items():
+        text = _as_text(value)
         # An option of DuckDB's lance extension. Here a dataset without rows is always written.
-        if name.lower() == "write_empty_file" and (value is None or _yes(value.name)):
+        if name.lower() == "write_empty_file" and _yes(text):
             continue
         convert = _OPTIONS.get(name.lower())
         if convert is None:
             raise SqlError(f"Unknown option {name}", remedy=f"Choose from {', '.join(sorted(_OPTIONS))}")
         try:
-            options[name.lower()] = convert(value.name if value is not None else "true")
+            options[name.lower()] = convert(text)
         except ValueError:
-            raise SqlError(f"Invalid value {value.name!r} for the option {name}") from None
+            raise SqlError(f"Invalid value {text!r} for the option {name}") from None
     return options
+
+
+def _as_text(value: exp.Expression | None) -> str:
+    """The value of an option: a word, a string, a number with its sign, or true and false."""
+    from sqlglot import exp
+
+    if value is None:
+        return "true"
+    is_word = isinstance(value, exp.Literal | exp.Var | exp.Column)
+    return str(value.name if is_word else value.sql(dialect="duckdb"))
 
 
 def write_query(

@@ -13,6 +13,7 @@ from lance_engine.errors import IndexNotFoundError, InvalidArgumentError, Unsupp
 
 import lance_sql
 from lance_sql.errors import SqlError, TableNotFoundError
+from lance_sql.session.connection import session_of
 
 Run = Callable[[str], list[tuple[Any, ...]]]
 
@@ -217,3 +218,36 @@ def test_directories_are_created_by_their_first_table(tmp_path: Path) -> None:
     for place in ("missing/new", "file"):
         with pytest.raises(lance_sql.errors.LanceError, match="cannot be created here"):
             lance_sql.connect(tmp_path / place)
+
+
+def test_options_mean_what_they_say(tmp_path: Path) -> None:
+    """Words, strings and numbers with a sign are values of options, with or without quotes."""
+    place = tmp_path / "n.lance"
+    with lance_sql.connect(tmp_path) as session:
+        for value in ("false", "'false'", "off"):
+            for statement in (
+                f"CREATE OR REPLACE TABLE n WITH (zone_maps = {value}) AS FROM range(9)",
+                f"COPY (FROM range(9)) TO '{place}' (FORMAT lance, MODE overwrite, zone_maps {value})",
+            ):
+                session.sql(statement).arrow()
+                assert session.sql("SELECT count(*) FROM n.zones").fetchall() == [(0,)], statement
+        with pytest.raises(InvalidArgumentError, match="at least 1, not -3"):
+            session.sql("CREATE TABLE m WITH (max_rows_per_file = -3) AS SELECT 1 AS a").arrow()
+
+
+def test_secrets_of_the_extension_are_storage_options(tmp_path: Path) -> None:
+    with lance_sql.connect(tmp_path) as session:
+        session.sql(
+            "CREATE SECRET s (TYPE LANCE, PROVIDER config, SCOPE 's3://lake/', ACCESS_KEY_ID 'id', "
+            "SECRET_ACCESS_KEY 'key', ENDPOINT 'http://127.0.0.1:1', ALLOW_HTTP true)"
+        ).arrow()
+        (secret,) = session_of(session).catalog.secrets.values()
+        assert secret.scopes == ("s3://lake/",)
+        assert secret.options == {
+            "access_key_id": "id",
+            "secret_access_key": "key",
+            "endpoint": "http://127.0.0.1:1",
+            "allow_http": "true",
+        }
+        session.sql("DROP SECRET s").arrow()
+        assert not session_of(session).catalog.secrets

@@ -7,6 +7,7 @@ import uuid
 from pathlib import Path
 
 import duckdb
+import lance
 import pyarrow as pa
 import pytest
 from lance_engine.errors import DatasetNotFoundError, InvalidFilterError, LanceError
@@ -79,13 +80,14 @@ def test_secrets_that_would_not_persist_are_refused(engine: str, start: str) -> 
 def test_comments_are_kept(place: Path) -> None:
     with lance_sql.connect(place) as session:
         session.sql("COMMENT ON TABLE cp IS 'all of them'; COMMENT ON COLUMN cp.id IS 'key'")
-        schema = lance_sql.open(place / "cp.lance").schema
-        assert (schema.metadata[b"comment"], schema.field("id").metadata[b"comment"]) == (
-            b"all of them",
+        stored = lance.dataset(place / "cp.lance")
+        assert (stored.metadata["comment"], stored.schema.field("id").metadata[b"comment"]) == (
+            "all of them",
             b"key",
         )
-        session.sql("COMMENT ON COLUMN cp.id IS NULL")
+        session.sql("COMMENT ON COLUMN cp.id IS NULL; COMMENT ON TABLE cp IS NULL")
         assert not lance_sql.open(place / "cp.lance").schema.field("id").metadata
+        assert "comment" not in lance.dataset(place / "cp.lance").metadata
 
 
 def test_merge_returns_what_it_deletes(place: Path) -> None:

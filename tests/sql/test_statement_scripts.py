@@ -56,7 +56,7 @@ def result_of(session, statement):
 def test_statements_of_duckdb_mean_the_same_on_datasets(script, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with lance_sql.connect(tmp_path) as ours, duckdb.connect() as theirs:
-        for statement, refusal, difference in conformance_page.compared(script):
+        for statement, refusal, difference, _ in conformance_page.compared(script):
             if refusal:
                 assert refusal in outcome(ours, statement), statement
                 continue
@@ -66,6 +66,21 @@ def test_statements_of_duckdb_mean_the_same_on_datasets(script, tmp_path, monkey
                 assert found != expected, f"{statement} is the same now"
             else:
                 assert found == expected, statement
+
+
+@pytest.mark.parametrize("script", conformance_page.EXTENSION, ids=lambda path: path.stem)
+def test_statements_of_the_extension(script, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with lance_sql.connect(tmp_path) as connection:
+        for one in conformance_page.compared(script):
+            found = outcome(connection, one.statement)
+            if isinstance(found, str):
+                assert one.rows, f"{one.statement}: {found}"
+                assert one.rows[0].startswith("error: "), f"{one.statement}: {found}"
+                assert one.rows[0] in found, one.statement
+            else:
+                assert same(found, one.rows), f"{one.statement}: {found}"
+    assert seen_by_us(tmp_path) == seen_by_pylance(tmp_path)
 
 
 def seen_by_pylance(folder):

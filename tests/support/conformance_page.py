@@ -14,6 +14,7 @@ from column_types import recorded
 ROOT: Final = Path(__file__).parents[2]
 CASES: Final = ROOT / "queries" / "conformance"
 DUCKDB: Final = sorted((CASES / "duckdb").glob("*.sql"))
+EXTENSION: Final = sorted((CASES / "extension").glob("*.sql"))
 PAGE: Final = ROOT / "docs" / "sql-engines.md"
 MIGRATING: Final = ROOT / "docs" / "migrating.md"
 ENGINES: Final = {"duckdb": "DuckDB", "datafusion": "DataFusion", "spark": "Spark"}
@@ -99,25 +100,31 @@ def _cases(blocks: list[str]) -> list[tuple[str, dict[str, str]]]:
 
 
 class Compared(NamedTuple):
-    """A statement of DuckDB that is run on datasets, and on DuckDB's own tables."""
+    """A statement of a `.sql` file: of DuckDB, which its own tables answer, or of its Lance extension."""
 
     statement: str
     #: What the error on datasets says, if it is refused.
     refusal: str
     #: How the result differs, if it does.
     difference: str
+    #: The rows of the result, for statements that DuckDB itself does not have.
+    rows: tuple[str, ...]
 
 
 def compared(path: Path) -> list[Compared]:
     """The statements of a file, each ending with a line; a comment before it says what becomes of it."""
-    found, lines, marks = [], [], {"refused": "", "differs": ""}
+    found: list[Compared] = []
+    lines, marks = [], {"refused": "", "differs": ""}
     for line in path.read_text().splitlines():
-        if mark := _MARK.fullmatch(line):
+        if line.startswith("--> "):
+            found[-1] = found[-1]._replace(rows=(*found[-1].rows, line.removeprefix("--> ")))
+        elif mark := _MARK.fullmatch(line):
             marks[mark[1]] = mark[2]
         elif not line.startswith("--"):
             lines.append(line)
             if line.endswith(";"):
-                found.append(Compared("\n".join(lines).removesuffix(";"), marks["refused"], marks["differs"]))
+                text = "\n".join(lines).removesuffix(";")
+                found.append(Compared(text, marks["refused"], marks["differs"], ()))
                 lines, marks = [], {"refused": "", "differs": ""}
     return found
 
