@@ -209,7 +209,7 @@ class SchemaMismatchError(LanceError, ValueError):
 
 
 class ConstraintError(LanceError, ValueError):
-    """Rows violate a PRIMARY KEY, UNIQUE or CHECK constraint of the table."""
+    """Rows violate a PRIMARY KEY, UNIQUE or CHECK constraint of the table, or a condition of MERGE."""
 
 
 class InvalidFilterError(LanceError, ValueError):

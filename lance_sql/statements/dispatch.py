@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
 from typing import Any
 
 import pyarrow as pa
@@ -19,7 +19,7 @@ from lance_sql.statements.session import Rows, Session
 from lance_sql.syntax.source import parse
 from lance_sql.syntax.tree import quiet
 from lance_sql.text.literals import literal_edits, parameter_edits
-from lance_sql.text.merges import source_edits
+from lance_sql.text.merges import action_edits, matched_by, source_edits
 from lance_sql.text.statement import Statement
 from lance_sql.text.tokens import Token, closing
 
@@ -62,7 +62,7 @@ def _parsed(session: Session, statement: Statement, params: Parameters) -> pa.Ta
         case exp.Update():
             return changes.update(session, tree, params)
         case exp.Merge():
-            return merge.merge(session, tree, params, by_name=bool(_by(statement, "NAME")))
+            return merge.merge(session, tree, params, matched_by(statement.tokens))
         case exp.TruncateTable():
             return create.truncate(session, tree)
         case exp.Command(this="ALTER") | None if statement.tokens[0].upper == "ALTER":
@@ -127,12 +127,12 @@ def _creates_table(statement: Statement) -> bool:
     return words[:2] == ["CREATE", "TABLE"] or words[:4] == ["CREATE", "OR", "REPLACE", "TABLE"]
 
 
-def _by(statement: Statement, word: str) -> list[tuple[int, int]]:
-    """The positions of ``BY NAME`` or ``BY POSITION`` in a statement, with a following star."""
+def _by_position(statement: Statement) -> list[tuple[int, int, str]]:
+    """Nothing instead of ``BY POSITION``, which is what INSERT does without it."""
     return [
-        (by.start, star.end if star.text == "*" else found.end)
-        for by, found, star in _triples([*statement.tokens, Token("symbol", "", len(statement.original))])
-        if (by.upper, found.upper) == ("BY", word)
+        (by.start, word.end, "")
+        for by, word in itertools.pairwise(statement.tokens)
+        if (by.upper, word.upper) == ("BY", "POSITION")
     ]
 
 
@@ -156,23 +156,19 @@ def _values_in_brackets(tokens: list[Token]) -> list[tuple[int, int, str]]:
     return [(tokens[place].start, tokens[place].end, " ") for place in (first, end)]
 
 
-def _triples(tokens: list[Token]) -> Iterator[tuple[Token, Token, Token]]:
-    return zip(tokens, tokens[1:], tokens[2:], strict=False)
-
-
 def _numbered(statement: Statement) -> str:
     """The text with ``$1``, ``$2`` ... for ``?``, because its parts will be reordered.
 
-    BY POSITION in INSERT and BY NAME in MERGE are removed, because the parser does not support them; literals
-    and joins that it takes for something else are written in another way.
+    BY POSITION in INSERT is removed, because the parser does not support it; actions of MERGE, literals and
+    joins that it takes for something else are written in another way.
     """
     text = statement.original
     edits = [*parameter_edits(statement.tokens), *literal_edits(statement.tokens), *quoted_paths(statement)]
     if any(token.upper == "MERGE" for token in statement.tokens):
-        edits += [(place, end, "") for place, end in _by(statement, "NAME")]
+        edits += action_edits(statement.tokens)
         edits += source_edits(statement.tokens)
     elif statement.tokens[0].upper in ("INSERT", "WITH"):
-        edits += [(place, end, "") for place, end in _by(statement, "POSITION")]
+        edits += _by_position(statement)
         edits += _first_from(statement.tokens)
         edits += _values_in_brackets(statement.tokens)
     for start, end, replacement in sorted(edits, reverse=True):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 from lance_engine.base import distinct_numbers
-from lance_engine.errors import AmbiguousMergeError, UnsupportedFeatureError
+from lance_engine.errors import AmbiguousMergeError, ConstraintError, UnsupportedFeatureError
 from lance_engine.operations import RowChanges
 from lance_engine.scan import ROW_ADDRESS
 
@@ -28,6 +28,7 @@ from lance_sql.statements.outcome import check_returning, counted, returned
 from lance_sql.statements.session import LENT, Rows, Session
 from lance_sql.statements.targets import call_by_name, find, name_of
 from lance_sql.syntax.source import as_written, leave_out
+from lance_sql.text.merges import MESSAGE, NO_MESSAGE
 from lance_sql.text.tokens import quote
 from lance_sql.types.casts import stored_value, unchanged_value
 from lance_sql.types.declared import has_wide_decimals
@@ -40,6 +41,11 @@ if TYPE_CHECKING:
 # Columns of the query that belong neither to the dataset nor to the source.
 _CLAUSE, PRESENT = "lance_sql_clause", "lance_sql_present"
 _QUERY: Final = re.compile(r"\(\s*(?:FROM|SELECT|TABLE|VALUES|WITH)\b", re.IGNORECASE)
+_SITUATIONS: Final = {
+    "both": "WHEN MATCHED",
+    "source": "WHEN NOT MATCHED",
+    "target": "WHEN NOT MATCHED BY SOURCE",
+}
 #: The value of ``merge_action`` in RETURNING: ``INSERT``, ``UPDATE`` or ``DELETE``.
 _ACTION = "merge_action"
 
@@ -49,21 +55,22 @@ class Clause:
     """``WHEN situation [AND condition] THEN action``; `values` are expressions by column.
 
     `situation` is "both", "source" (no row of the dataset) or "target" (no row of the source); `action` is
-    "update", "insert", "delete" or "nothing".
+    "update", "insert", "delete", "error" or "nothing". An error may have a `message`.
     """
 
     situation: str
     condition: str | None
     action: str
     values: dict[str, str]
+    message: str | None = None
 
 
 def merge(
-    session: Session, statement: exp.Merge, params: Parameters, *, by_name: bool = False
+    session: Session, statement: exp.Merge, params: Parameters, matched_by: Sequence[str]
 ) -> pa.Table | Rows | None:
     """``MERGE INTO t USING source ON condition | USING (columns) WHEN ... THEN ... [RETURNING ...]``.
 
-    `by_name`: one of its actions has BY NAME.
+    `matched_by` has NAME or POSITION for each clause whose action is BY one of them.
     """
     dataset = find(session.catalog, statement.this)
     if dataset is None:
@@ -80,8 +87,8 @@ def merge(
     schema = dataset.storage_schema
     source = MergeSource(session, statement, dataset, params)
     clauses = [
-        _clause(when, schema, source, name_of(statement.this), by_name)
-        for when in statement.args["whens"].expressions
+        _clause(when, schema, source, name_of(statement.this), by)
+        for when, by in zip(statement.args["whens"].expressions, matched_by, strict=True)
     ]
     text = source.before + clause_query(
         quote(name_of(statement.this)),
@@ -90,18 +97,20 @@ def merge(
         schema,
         clauses,
     )
-    matched_by = _matched_columns(statement, schema)
+    keys = _matched_columns(statement, schema)
 
     @contextmanager
     def rows_of(target: SqlDataset) -> Iterator[tuple[RowChanges, dict[str, pa.Table]]]:
-        yield chosen_changes(computed(session, target, text, params), schema, clauses, matched_by)
+        rows = computed(session, target, text, params)
+        _raise_error(rows, clauses)
+        yield chosen_changes(rows, schema, clauses, keys)
 
-    def answer(found: dict[str, pa.Table]) -> pa.Table | Rows:
+    def answer(by_action: dict[str, pa.Table]) -> pa.Table | Rows:
         if returning is None:
-            return counted(sum(rows.num_rows for rows in found.values()))
-        actions = [pa.repeat(action.upper(), rows.num_rows) for action, rows in found.items()]
-        kept = _with_actions(changed_rows(found, schema), actions)
-        return returned(session, returning, kept, name_of(statement.this))
+            return counted(sum(rows.num_rows for rows in by_action.values()))
+        actions = [pa.repeat(action.upper(), rows.num_rows) for action, rows in by_action.items()]
+        changed = _with_actions(changed_rows(by_action, schema), actions)
+        return returned(session, returning, changed, name_of(statement.this))
 
     return commit(session, dataset, rows_of, answer)
 
@@ -114,39 +123,57 @@ def chosen_changes(
     `matched_by` are columns that are equal in all rows that match, if known.
     """
     numbers = rows.column(_CLAUSE)
-    parts = [rows.filter(pc.equal(numbers, number)) for number in range(len(clauses))]
-    found = {
+    by_clause = [rows.filter(pc.equal(numbers, number)) for number in range(len(clauses))]
+    by_action = {
         action: pa.concat_tables(
             [
                 rows.slice(0, 0),
-                *(part for part, one in zip(parts, clauses, strict=True) if one.action == action),
+                *(chosen for chosen, one in zip(by_clause, clauses, strict=True) if one.action == action),
             ]
         )
         for action in ("update", "insert", "delete")
     }
-    _check_once(pa.concat_tables([found["update"], found["delete"]]))
+    _check_once(pa.concat_tables([by_action["update"], by_action["delete"]]))
     replaced = [
         _values(batch, schema, clause.values)
-        for part, clause in zip(parts, clauses, strict=True)
+        for chosen, clause in zip(by_clause, clauses, strict=True)
         if clause.action == "update"
-        for batch in part.to_batches()
+        for batch in chosen.to_batches()
     ]
-    added = list(stored_batches(found["insert"].select(schema.names).to_batches(), schema))
+    added = list(stored_batches(by_action["insert"].select(schema.names).to_batches(), schema))
     changes = RowChanges(
-        distinct_numbers(addresses(found["delete"])),
+        distinct_numbers(addresses(by_action["delete"])),
         replaced,
         added,
-        inserts_keys=found["insert"].num_rows > 0,
+        inserts_keys=by_action["insert"].num_rows > 0,
         matched_by=matched_by,
     )
-    return changes, found
+    return changes, by_action
 
 
-def changed_rows(found: dict[str, pa.Table], schema: pa.Schema) -> pa.Table:
+def _raise_error(rows: pa.Table, clauses: Sequence[Clause]) -> None:
+    """ConstraintError for the first row to which an ERROR applies."""
+    errors = [number for number, clause in enumerate(clauses) if clause.action == "error"]
+    numbers = rows.column(_CLAUSE).to_pylist() if errors else []
+    place = next((place for place, number in enumerate(numbers) if number in errors), None)
+    if place is None:
+        return
+    clause = clauses[numbers[place]]
+    told = ""
+    if clause.message is not None:
+        message = rows.column(MESSAGE)[place].as_py()
+        told = f": {'NULL' if message is None else message}"
+    raise ConstraintError(
+        f"The ERROR of {_SITUATIONS[clause.situation]} applies{told}",
+        remedy="Nothing was changed. Correct the source, or the conditions of the clauses",
+    )
+
+
+def changed_rows(by_action: dict[str, pa.Table], schema: pa.Schema) -> pa.Table:
     """The rows of all actions, as they are stored."""
     batches = [
         batch
-        for rows in found.values()
+        for rows in by_action.values()
         for batch in stored_batches(rows.select(schema.names).to_batches(), schema)
     ]
     return pa.Table.from_batches(batches, schema=schema)
@@ -176,19 +203,26 @@ def _check_once(touched: pa.Table) -> None:
         )
 
 
-def _whole_rows(source: MergeSource, schema: pa.Schema, by_name: bool) -> dict[str, str]:
-    """The values of UPDATE and INSERT of all columns: those of the source in the columns of the same name.
+def _whole_rows(source: MergeSource, schema: pa.Schema, by: str) -> dict[str, str]:
+    """The values of UPDATE and INSERT of all columns: those of the source, ``BY NAME`` or ``BY POSITION``.
 
-    DuckDB matches by position, other databases by name: only statements where both agree are run, and those
-    where only positions say what is meant.
+    Otherwise DuckDB matches by position, and other databases by name: only statements where both agree are
+    run, and those where only positions say what is meant.
     """
     offered = list(source.columns)
     given, known = [name.lower() for name in offered], [name.lower() for name in schema.names]
-    if not by_name and given != known:
+    if by == "POSITION":
+        if len(given) != len(known):
+            raise SqlError(
+                f"The source has {amount(len(given), 'column')}, and the dataset {len(known)}",
+                remedy="List the columns and their values, as in INSERT (a) VALUES (s.a)",
+            )
+        return dict(zip(schema.names, source.columns.values(), strict=True))
+    if by != "NAME" and given != known:
         if sorted(given) == sorted(known):
             raise SqlError(
                 "The source has the columns of the dataset in another order",
-                remedy="Write BY NAME, as in INSERT BY NAME and UPDATE BY NAME, or list the columns",
+                remedy="Write INSERT BY NAME and UPDATE BY NAME, or BY POSITION, or list the columns",
             )
         if len(given) == len(known) and all(
             one == other or one not in known for one, other in zip(given, known, strict=True)
@@ -197,7 +231,7 @@ def _whole_rows(source: MergeSource, schema: pa.Schema, by_name: bool) -> dict[s
     return {column_name(schema, name): text for name, text in source.columns.items()}
 
 
-def _clause(when: exp.When, schema: pa.Schema, source: MergeSource, owner: str, by_name: bool) -> Clause:
+def _clause(when: exp.When, schema: pa.Schema, source: MergeSource, owner: str, by: str) -> Clause:
     from sqlglot import exp
 
     situation = "both" if when.args["matched"] else ("target" if when.args.get("source") else "source")
@@ -214,14 +248,18 @@ def _clause(when: exp.When, schema: pa.Schema, source: MergeSource, owner: str, 
         return Clause(situation, text, "delete", {})
     if isinstance(then, exp.Update):
         given = then.expressions or [exp.Star()]
+        assigned = given[0].this.name if isinstance(given[0], exp.EQ) else ""
+        if assigned in (MESSAGE, NO_MESSAGE):
+            message = as_written(given[0].expression) if assigned == MESSAGE else None
+            return Clause(situation, text, "error", {}, message)
         if isinstance(given[0], exp.Star):
-            values = _whole_rows(source, schema, by_name)
+            values = _whole_rows(source, schema, by)
         else:
             values = assignments(schema, given, owner)
         return Clause(situation, text, "update", values)
     if situation != "source":
         raise SqlError("INSERT is only allowed in WHEN NOT MATCHED")
-    return Clause(situation, text, "insert", _inserted(then, schema, source, by_name))
+    return Clause(situation, text, "insert", _inserted(then, schema, source, by))
 
 
 def _values_of(then: exp.Expression) -> list[exp.Expression]:
@@ -234,7 +272,7 @@ def _values_of(then: exp.Expression) -> list[exp.Expression]:
     return list(values.expressions) if isinstance(values, exp.Tuple) else [values] if values else []
 
 
-def _inserted(then: exp.Insert, schema: pa.Schema, source: MergeSource, by_name: bool) -> dict[str, str]:
+def _inserted(then: exp.Insert, schema: pa.Schema, source: MergeSource, by: str) -> dict[str, str]:
     from sqlglot import exp
 
     columns, values = then.this, then.args.get("expression")
@@ -243,7 +281,7 @@ def _inserted(then: exp.Insert, schema: pa.Schema, source: MergeSource, by_name:
             if columns.sql(dialect="duckdb").upper() == '("DEFAULT")':  # parsed INSERT DEFAULT VALUES
                 return {}
             raise SqlError("INSERT lists columns but no VALUES")
-        return _whole_rows(source, schema, by_name)
+        return _whole_rows(source, schema, by)
     names = [column_name(schema, part.name) for part in columns.expressions] if columns else schema.names
     expressions = values.expressions if isinstance(values, exp.Tuple) else [values]
     if len(names) != len(expressions):
@@ -298,6 +336,13 @@ def clause_query(
         value = f"CASE {named}{cases} ELSE {own} END" if cases else own
         value = value if is_wide else stored_value(value, field)
         columns.append(f"{value} AS {quote(field.name)}")
+    messages = "".join(
+        f" WHEN {number} THEN CAST({clause.message} AS VARCHAR)"
+        for number, clause in enumerate(clauses)
+        if clause.message is not None
+    )
+    if messages:
+        columns.append(f"CASE {named}{messages} END AS {MESSAGE}")
     situations = {clause.situation for clause in clauses}
     join = {
         (False, False): "JOIN",

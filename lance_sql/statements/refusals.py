@@ -10,7 +10,6 @@ from lance_engine.errors import UnsupportedFeatureError
 
 from lance_sql.errors import SqlError
 from lance_sql.statements.session import Session
-from lance_sql.text.merges import has_error_action
 from lance_sql.text.tokens import Token
 
 if TYPE_CHECKING:
@@ -60,20 +59,10 @@ def refuse_by_words(session: Session, tokens: Sequence[Token]) -> None:
                     f"EXPLAIN only supports queries, not {tokens[place].upper} on a dataset",
                     remedy="Use EXPLAIN on a SELECT of the affected rows",
                 )
-        case ["MERGE", *_] if ("BY", "POSITION") in itertools.pairwise(words) and _target(session, tokens):
-            raise UnsupportedFeatureError(
-                "MERGE into a dataset does not support BY POSITION",
-                remedy="List the columns: UPDATE SET a = s.a, INSERT (a) VALUES (s.a)",
-            )
         case ["IMPORT", "DATABASE", *_] if session.catalog.directory is not None:
             raise UnsupportedFeatureError(
                 "IMPORT DATABASE makes tables in memory, not datasets",
                 remedy="Import each file with CREATE TABLE t AS FROM 'file'",
-            )
-        case ["MERGE", *_] if has_error_action(tokens) and _target(session, tokens):
-            raise UnsupportedFeatureError(
-                "MERGE into a dataset does not support the ERROR action",
-                remedy="Check first: SELECT error('...') FROM source JOIN t ON ... WHERE ...",
             )
 
 

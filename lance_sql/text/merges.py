@@ -1,8 +1,9 @@
-"""Parts of MERGE that its grammar leaves to the position of words."""
+"""Parts of MERGE that its grammar leaves to the position of words, or that the parser does not know."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from lance_sql.text.tokens import Token
 
@@ -26,12 +27,40 @@ def source_edits(tokens: Sequence[Token]) -> Iterator[tuple[int, int, str]]:
         yield tokens[places[condition]].start, tokens[places[condition]].start, ") "
 
 
-def has_error_action(tokens: Sequence[Token]) -> bool:
-    """Whether a clause has the action ERROR, rather than a value that calls ``error``."""
-    return any(
-        [token.upper for token in tokens[place : place + 2]] == ["THEN", "ERROR"]
-        for place in _outside(tokens)
-    )
+#: What `action_edits` assigns for ``ERROR``, alone and with a message.
+NO_MESSAGE: Final = "lance_sql_error"
+MESSAGE: Final = "lance_sql_message"
+
+
+def action_edits(tokens: Sequence[Token]) -> Iterator[tuple[int, int, str]]:
+    """The actions in words that the parser knows.
+
+    ``ERROR message`` becomes ``UPDATE SET lance_sql_message = message``, and the ``BY NAME`` or ``BY
+    POSITION`` that `matched_by` finds, with a star behind it, is left out.
+    """
+    for place in _outside(tokens):
+        words = [token.upper for token in tokens[place : place + 3]]
+        if words[:2] == ["THEN", "ERROR"]:
+            error = tokens[place + 1]
+            has_message = words[2:] not in ([], ["WHEN"], ["RETURNING"], [";"])
+            text = f"UPDATE SET {MESSAGE} = " if has_message else f"UPDATE SET {NO_MESSAGE} = ''"
+            yield error.start, error.end, text
+        elif words[0] in ("INSERT", "UPDATE") and words[1:] in (["BY", "NAME"], ["BY", "POSITION"]):
+            star = tokens[place + 3 : place + 4]
+            end = star[0] if star and star[0].text == "*" else tokens[place + 2]
+            yield tokens[place + 1].start, end.end, ""
+
+
+def matched_by(tokens: Sequence[Token]) -> list[str]:
+    """``NAME`` or ``POSITION`` for each clause whose action is BY one of them; an empty text for others."""
+    rules: list[str] = []
+    words = [tokens[place].upper for place in _outside(tokens)]
+    for word, behind, last in zip(words, [*words[1:], ""], [*words[2:], "", ""], strict=True):
+        if word == "WHEN":
+            rules.append("")
+        elif rules and word in ("INSERT", "UPDATE") and behind == "BY":
+            rules[-1] = last
+    return rules
 
 
 def _outside(tokens: Sequence[Token]) -> Iterator[int]:

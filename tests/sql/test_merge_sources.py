@@ -148,6 +148,19 @@ USING a ON t.k = a.k WHEN MATCHED THEN UPDATE SET v = a.v RETURNING error('x'), 
 USING a ON t.k = a.k WHEN MATCHED THEN UPDATE SET v = a.v RETURNING k, error('x')
 USING a ON t.k = a.k WHEN MATCHED THEN UPDATE SET v = a.v RETURNING error
 USING a ON t.k = a.k WHEN MATCHED THEN UPDATE SET v = a.v RETURNING k AS error
+USING (SELECT v AS x, k AS y FROM a) s ON t.k = s.y WHEN MATCHED THEN UPDATE BY POSITION WHEN NOT MATCHED
+    THEN INSERT BY POSITION *
+USING (SELECT v AS k, k AS v FROM a) s ON t.k = s.v WHEN MATCHED THEN UPDATE BY POSITION WHEN NOT MATCHED
+    THEN INSERT BY NAME *
+USING (SELECT v AS k, k AS v FROM a) s ON t.k = s.v WHEN MATCHED AND s.k > 5 THEN UPDATE BY NAME WHEN NOT
+    MATCHED AND CASE WHEN s.k = 3 THEN false ELSE true END THEN INSERT BY POSITION
+USING a ON t.k = a.k WHEN MATCHED AND t.v > 10 THEN ERROR 'old' WHEN MATCHED THEN UPDATE SET v = 1
+USING a ON t.k = a.k WHEN MATCHED THEN UPDATE SET v = 2 WHEN NOT MATCHED AND a.k > 7 THEN ERROR
+USING a ON t.k = a.k WHEN MATCHED THEN UPDATE SET v = 2 WHEN NOT MATCHED THEN ERROR a.k || ' is new'
+USING a ON t.k = a.k WHEN NOT MATCHED BY SOURCE AND v > 90 THEN ERROR (SELECT t.v) WHEN MATCHED THEN DELETE
+USING a ON t.k = a.k WHEN MATCHED AND a.v < 0 THEN ERROR CASE WHEN a.v < 0 THEN 'a' END WHEN MATCHED THEN
+    DELETE RETURNING merge_action, k
+USING a ON t.k = a.k WHEN MATCHED AND a.v < 0 THEN ERROR nothing WHEN MATCHED THEN DELETE
 USING a ON t.k = a.k WHEN MATCHED THEN UPDATE SET v = error('no')
 """.strip().replace("\n    ", " ")
 
@@ -203,10 +216,19 @@ EXPECTED_REFUSALS = [
         "USING (a JOIN b ON a.k = b.k) ON t.k = a.k WHEN MATCHED THEN UPDATE",
         r"several columns k. List the columns",
     ),
-    ("USING a ON t.k = a.k WHEN MATCHED THEN ERROR", r"does not support the ERROR action"),
+    ("USING a ON t.k = a.k WHEN MATCHED THEN ERROR", r"The ERROR of WHEN MATCHED applies\. Nothing was"),
     (
         "USING a JOIN b USING (k) ON t.k = a.k WHEN MATCHED THEN ERROR 'no'",
-        r"does not support the ERROR action",
+        r"The ERROR of WHEN MATCHED applies: no\.",
+    ),
+    (
+        "USING a ON t.k = a.k WHEN NOT MATCHED BY SOURCE AND v > 11 THEN ERROR v || t.k",
+        r"The ERROR of WHEN NOT MATCHED BY SOURCE applies: 155\.",
+    ),
+    ("USING a ON t.k = a.k WHEN NOT MATCHED THEN ERROR NULL", r"WHEN NOT MATCHED applies: NULL"),
+    (
+        "USING (SELECT k FROM a) a USING (k) WHEN MATCHED THEN UPDATE BY POSITION",
+        r"source has 1 column, .* 2",
     ),
 ]
 
