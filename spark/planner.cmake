@@ -42,6 +42,7 @@ if(NOT PLANNER_LACKS)
   set(PLANNER_SOURCES ${CMAKE_CURRENT_LIST_DIR}/planner)
   set(PLANNER_JAR ${CMAKE_CURRENT_BINARY_DIR}/lance-sql-spark.jar)
   file(GLOB_RECURSE PLANNER_JAVA CONFIGURE_DEPENDS ${PLANNER_SOURCES}/*.java)
+  file(GLOB PLANNER_SERVICES CONFIGURE_DEPENDS ${PLANNER_SOURCES}/META-INF/services/*)
   # The same sources give the same bytes: entries in order of their names, all of one date.
   add_custom_command(
     OUTPUT ${PLANNER_JAR}
@@ -51,7 +52,7 @@ if(NOT PLANNER_LACKS)
     COMMAND ${CMAKE_COMMAND} -E copy_directory ${PLANNER_SOURCES}/META-INF planner-classes/META-INF
     COMMAND ${JAR} --create --no-manifest --date=2020-01-01T00:00:00Z --file ${PLANNER_JAR}
             -C planner-classes META-INF -C planner-classes lancesql
-    DEPENDS ${PLANNER_JAVA} ${PLANNER_SOURCES}/META-INF/services/org.apache.spark.sql.sources.DataSourceRegister
+    DEPENDS ${PLANNER_JAVA} ${PLANNER_SERVICES}
     VERBATIM)
   add_custom_target(spark_planner ALL DEPENDS ${PLANNER_JAR})
   install(FILES ${PLANNER_JAR} DESTINATION lance_sql/spark)

@@ -27,7 +27,7 @@ from lance_sql.spark.facts import KEY, with_facts
 from lance_sql.spark.job import check_stable_row_ids
 from lance_sql.spark.options import OURS, Options
 from lance_sql.spark.places import places
-from lance_sql.spark.procedures import call, table_name
+from lance_sql.spark.procedures import call, column_names, table_name
 from lance_sql.spark.pushed import row_filter
 from lance_sql.spark.reader import schema_of
 from lance_sql.spark.summaries import summaries
@@ -36,6 +36,8 @@ from lance_sql.spark.types import check_storable, spark_schema, stored_schema, w
 from lance_sql.spark.versions import arrow_schema
 from lance_sql.text.metadata_tables import METADATA_TABLES
 
+#: Procedures whose work ViewColumns.java has tasks do.
+_FROM_VIEW: Final = {"add_columns_from": "add", "update_columns_from": "update"}
 _MISSING: Final = {"missing": True}
 _EXISTS: Final = {"exists": True}
 
@@ -275,7 +277,15 @@ def _call(options: Options, command: Mapping[str, Any]) -> Mapping[str, Any]:
     if at is None:
         raise DatasetNotFoundError("Table not found", path=command["arguments"]["table"])
     arguments = {name: value for name, value in command["arguments"].items() if name != "table"}
-    return call(_existing(at), command["procedure"], arguments)
+    dataset = _existing(at)
+    change = _FROM_VIEW.get(command["procedure"])
+    if change is None:
+        return call(dataset, command["procedure"], arguments)
+    names = column_names(arguments["columns"])
+    chosen = {OURS + "changed_version": dataset.version, OURS + "changed_columns": change}
+    asked = {"view": arguments["view"], "columns": names, "options": _texts(options, at, **chosen)}
+    rows = {"columns": [{"name": "columns", "type": "STRING"}], "rows": [[", ".join(names)]]}
+    return {**rows, "from_view": asked}
 
 
 def _existing(at: Options | None) -> SqlDataset:

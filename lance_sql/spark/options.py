@@ -81,6 +81,7 @@ class Options:
     merge_schema: bool = False
     create: bool = False
     changed_version: int | None = None
+    changed_columns: str | None = None
     # Streams
     start_version: int | None = None
     versions_per_batch: int | None = None
@@ -272,6 +273,7 @@ _OPTIONS: Final[Mapping[str, _Option]] = {
     "declared": _Option(values.object, _INTERNAL),
     "parallelism": _Option(values.positive, _INTERNAL),
     "changed_version": _Option(values.positive, _INTERNAL),
+    "changed_columns": _Option(values.one_of("add", "update"), _INTERNAL),
 }
 #: Other spellings, of lance-spark and Delta.
 _ALIASES: Final[Mapping[str, str]] = {

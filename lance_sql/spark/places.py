@@ -55,7 +55,7 @@ def _at(options: Options, path: str, storage_options: Mapping[str, Any] | None) 
 
 
 class DirectoryPlaces:
-    """Folders are namespaces, and ``NAME.lance`` is the table NAME."""
+    """Folders are namespaces, and ``NAME.lance`` is the table NAME; a path or URL is a table too."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
@@ -64,6 +64,11 @@ class DirectoryPlaces:
         return self.new(namespace, table)  # whether it is a dataset is checked when it is opened
 
     def new(self, namespace: list[str], table: str) -> Options:
+        if not namespace and ("://" in table or os.path.isabs(table)):
+            # Credentials are for the directory of the catalog; given with a local one, for any URL.
+            root = self._options.path.rstrip("/")
+            are_for_it = "://" not in root or table.startswith(f"{root}/")
+            return _at(self._options, table, self._options.storage_options if are_for_it else None)
         if not table or table in (".", "..") or {"/", "\\", "\0"} & set(table):
             raise UnsupportedFeatureError(f"{table!r} cannot be the name of a table", path=self._options.path)
         path = f"{self._folder(namespace)}/{table.removesuffix(SUFFIX)}{SUFFIX}"

@@ -15,6 +15,8 @@ _NAME = "lance-sql-spark.jar"
 TOLD: Final = "LANCE_SQL_TOLD"
 #: The class of the jar with which Spark finds the data source.
 PROVIDER: Final = "lancesql.spark.LanceProvider"
+#: The class of the jar of catalogs.
+CATALOG: Final = "lancesql.spark.LanceCatalog"
 
 
 def planner_jar() -> Path | None:

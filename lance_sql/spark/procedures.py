@@ -1,4 +1,7 @@
-"""``CALL catalog.system.NAME(...)``: maintenance of tables. LanceProcedure.java declares the arguments."""
+"""``CALL catalog.system.NAME(...)``: maintenance of tables. LanceProcedure.java declares the arguments.
+
+Statements such as ``OPTIMIZE t`` are calls of procedures too: LanceStatements.java lists them.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +12,17 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from lance_engine.errors import InvalidArgumentError
-from lance_engine.operations import TARGET_ROWS
+from lance_engine.operations import TARGET_ROWS, add_key
 
 from lance_sql.catalog.dataset import SqlDataset
-
-#: One row of a result; Python types are converted to those of Spark.
-Row = Mapping[str, int | str | bool | None]
+from lance_sql.spark.index_procedures import create_index, drop_index, optimize_index, show_indexes
+from lance_sql.spark.procedure_results import Listing, Row
+from lance_sql.spark.ref_procedures import create_branch, drop_branch, show_branches, show_tags, tag, untag
+from lance_sql.statements.options import StatementOptions, compaction_arguments, refuse_old_tags
 
 _TYPES: Final = {bool: "BOOLEAN", int: "BIGINT", str: "STRING", type(None): "STRING"}
 _NAME_PART: Final = re.compile(r"`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>[^`.]+)")
+_COLUMN: Final = re.compile(r"(?:`(?:[^`]|``)+`|[^`,])+")
 
 
 def table_name(text: str, catalog: str) -> list[str]:
@@ -37,86 +42,84 @@ def table_name(text: str, catalog: str) -> list[str]:
     )
 
 
+def column_names(text: str) -> list[str]:
+    """The names in ``a, `b` ``."""
+    return [".".join(table_name(column.strip(), "")) for column in _COLUMN.findall(text)]
+
+
 def call(dataset: SqlDataset, procedure: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Run a procedure; the result has columns and one row."""
-    row = _PROCEDURES[procedure](dataset, **arguments)
-    columns = [{"name": name, "type": _TYPES[type(value)]} for name, value in row.items()]
-    return {"columns": columns, "rows": [list(row.values())]}
+    """Run a procedure; the result has columns and rows."""
+    result = _PROCEDURES[procedure](dataset, **arguments)
+    if isinstance(result, Listing):
+        columns, rows = result.columns, result.rows
+    else:
+        columns = {name: _TYPES[type(value)] for name, value in result.items()}
+        rows = [list(result.values())]
+    return {"columns": [{"name": name, "type": kind} for name, kind in columns.items()], "rows": rows}
 
 
-def _optimize(dataset: SqlDataset, target_rows: int = TARGET_ROWS) -> Row:
+def _optimize(
+    dataset: SqlDataset, target_rows: int = TARGET_ROWS, options: Mapping[str, str] | None = None
+) -> Row:
     if target_rows < 1:
         raise InvalidArgumentError(f"target_rows cannot be {target_rows}", remedy="It must be at least 1")
-    before = len(dataset.snapshot.fragments)
+    read = StatementOptions("OPTIMIZE t", options or {})
+    arguments = {"target_rows": target_rows, **compaction_arguments(read)}
+    read.finish()
+    before = dataset.snapshot.fragments
     # Fragments covered by an index are not merged with others; and some index kinds cannot follow moved rows.
-    changed = dataset.optimize_indices().compact(target_rows=target_rows).optimize_indices()
+    changed = dataset.optimize_indices().compact(**arguments).optimize_indices()
+    after = changed.snapshot.fragments
+    kept = {fragment.id for fragment in before} & {fragment.id for fragment in after}
+    removed = [fragment for fragment in before if fragment.id not in kept]
+    added = [fragment for fragment in after if fragment.id not in kept]
     return {
-        "fragments_before": before,
-        "fragments_after": len(changed.snapshot.fragments),
+        "fragments_before": len(before),
+        "fragments_after": len(after),
         "version": changed.version,
+        "fragments_removed": len(removed),
+        "fragments_added": len(added),
+        "files_removed": sum(len(fragment.files) for fragment in removed),
+        "files_added": sum(len(fragment.files) for fragment in added),
     }
 
 
-def _vacuum(dataset: SqlDataset, retain_hours: int, dry_run: bool, delete_unverified: bool) -> Row:
+def _vacuum(
+    dataset: SqlDataset,
+    retain_hours: int,
+    dry_run: bool,
+    delete_unverified: bool,
+    options: Mapping[str, str] | None = None,
+) -> Row:
     if retain_hours < 0:
         raise InvalidArgumentError(f"retain_hours cannot be {retain_hours}", remedy="It must be at least 0")
-    kept = datetime.timedelta(hours=retain_hours)
-    report = dataset.cleanup(kept, dry_run=dry_run, delete_unverified=delete_unverified)
+    read = StatementOptions("VACUUM t", options or {})
+    before, moment = read.number("before_version", least=1), read.number("before_timestamp_millis")
+    delete_unverified = bool(read.flag("delete_unverified")) or delete_unverified
+    refuses_tags = read.flag("error_if_tagged_old_versions")
+    read.finish()
+    now = datetime.datetime.now(datetime.UTC)
+    kept, retained = datetime.timedelta(hours=retain_hours), 1
+    if moment is not None:
+        kept = now - datetime.datetime.fromtimestamp(moment / 1000, datetime.UTC)
+    if before is not None:
+        later = [row for row in dataset.inspect.versions().to_pylist() if row["version"] >= before]
+        oldest = min((row["committed_at"] for row in later), default=now)
+        kept = now - oldest if moment is None else max(kept, now - oldest)
+        retained = max(1, len(later))
+    if refuses_tags:
+        refuse_old_tags(dataset, kept)
+    kept = max(kept, datetime.timedelta())
+    report = dataset.cleanup(
+        kept, retain_versions=retained, dry_run=dry_run, delete_unverified=delete_unverified
+    )
     counts = dataclasses.asdict(report)
     return {
         "versions": len(report.versions),
         **{name: count for name, count in counts.items() if isinstance(count, int)},
         "damaged_references": len(report.damaged_references),
+        "old_versions": len(report.versions),
     }
-
-
-def _create_index(
-    dataset: SqlDataset,
-    column: str,
-    kind: str,
-    replace: bool,
-    name: str | None = None,
-    options: Mapping[str, str | None] | None = None,
-) -> Row:
-    values: dict[str, Any] = {
-        key: _constant(text) for key, text in (options or {}).items() if text is not None
-    }
-    try:
-        changed = dataset.create_index(column, kind, name=name, replace=replace, **values)
-    except TypeError as error:  # an option that this kind does not have
-        raise InvalidArgumentError(str(error), path=dataset.uri) from error
-    return {"index": name or f"{column}_idx", "version": changed.version}
-
-
-def _constant(text: str) -> int | float | bool | str:
-    """An option of an index; Spark passes all of them as text."""
-    if text.lower() in ("true", "false"):
-        return text.lower() == "true"
-    for number in (int, float):
-        try:
-            return number(text)
-        except ValueError:
-            continue
-    return text
-
-
-def _drop_index(dataset: SqlDataset, name: str) -> Row:
-    return {"index": name, "version": dataset.drop_index(name).version}
-
-
-def _tag(dataset: SqlDataset, name: str, replace: bool, version: int | None = None) -> Row:
-    tags = dataset.tags
-    chosen = dataset.version if version is None else version
-    if replace and any(tag.name == name for tag in tags.list()):
-        tags.update(name, chosen)
-    else:
-        tags.create(name, chosen)
-    return {"tag": name, "version": chosen}
-
-
-def _untag(dataset: SqlDataset, name: str) -> Row:
-    dataset.tags.delete(name)
-    return {"tag": name}
 
 
 def _restore(dataset: SqlDataset, version: str) -> Row:
@@ -124,12 +127,25 @@ def _restore(dataset: SqlDataset, version: str) -> Row:
     return {"restored": chosen, "version": dataset.restore(chosen).version}
 
 
-_PROCEDURES: Final[Mapping[str, Callable[..., Row]]] = {
+def _set_primary_key(dataset: SqlDataset, columns: str) -> Row:
+    names = column_names(columns)
+    add_key(dataset.snapshot, names, is_primary=True, is_enforced=False)
+    return {"status": "OK", "primary_key_columns": ",".join(names)}
+
+
+_PROCEDURES: Final[Mapping[str, Callable[..., Row | Listing]]] = {
     "optimize": _optimize,
     "vacuum": _vacuum,
-    "create_index": _create_index,
-    "drop_index": _drop_index,
-    "tag": _tag,
-    "untag": _untag,
+    "create_index": create_index,
+    "drop_index": drop_index,
+    "optimize_index": optimize_index,
+    "show_indexes": show_indexes,
+    "tag": tag,
+    "untag": untag,
+    "show_tags": show_tags,
+    "create_branch": create_branch,
+    "drop_branch": drop_branch,
+    "show_branches": show_branches,
     "restore": _restore,
+    "set_unenforced_primary_key": _set_primary_key,
 }

@@ -15,10 +15,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from lance_engine.base import ScanMetrics
 from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import ColumnNotFoundError
-from lance_engine.scan import ROW_ID, ScanSplit
+from lance_engine.scan import ROW_ADDRESS, ROW_ID, ScanSplit
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
@@ -33,6 +34,8 @@ from lance_sql.spark.types import ROW_NUMBER_COLUMNS, spark_schema, to_spark
 from lance_sql.spark.versions import arrow_schema
 from lance_sql.spark.workers import has_one_processor, settle
 
+#: The metadata column with the id of the fragment of a row, as in LanceTable.java.
+FRAGMENT: Final = "_fragid"
 # Spark's cost per batch is constant between 10,000 and 128,000 rows and higher below and above.
 DEFAULT_BATCH_ROWS: Final = 65_536
 
@@ -132,8 +135,12 @@ def _read(
     dataset: DatasetVersion, options: Options, schema: StructType, splits: Sequence[ScanSplit]
 ) -> Iterator[pa.RecordBatch]:
     target = arrow_schema(schema)
+    wants_fragments = FRAGMENT in schema.names and FRAGMENT not in dataset.schema.names
+    names = dict.fromkeys(
+        ROW_ADDRESS if wants_fragments and name == FRAGMENT else name for name in schema.names
+    )
     scanner = dataset.scan(
-        columns=schema.names,
+        columns=list(names),
         filter=row_filter(options, dataset.snapshot),
         limit=options.limit,
         splits=splits,
@@ -142,10 +149,17 @@ def _read(
     if has_one_processor():
         scanner.decode_here()
     for batch in scanner.to_batches():
-        yield to_spark(batch, target)
+        yield to_spark(_with_fragments(batch, schema.names) if wants_fragments else batch, target)
     if scanner.metrics is not None:
         logger.info("%s version %d: %s", dataset.uri, dataset.version, read_summary(scanner.metrics))
     settle()
+
+
+def _with_fragments(batch: pa.RecordBatch, names: Sequence[str]) -> pa.RecordBatch:
+    """The columns with these names; the id of a fragment is in the address of its rows."""
+    fragments = pc.shift_right(batch.column(ROW_ADDRESS), pa.scalar(32, pa.uint64()))
+    arrays = [fragments if name == FRAGMENT else batch.column(name) for name in names]
+    return pa.RecordBatch.from_arrays(arrays, names=list(names))
 
 
 def read_summary(metrics: ScanMetrics) -> str:
@@ -163,7 +177,7 @@ def read_summary(metrics: ScanMetrics) -> str:
 
 def require_columns(dataset: DatasetVersion, schema: StructType, path: str, also: Iterable[str] = ()) -> None:
     """ColumnNotFoundError if the dataset lost a column since the DataFrame was made."""
-    known = ROW_NUMBER_COLUMNS.union(dataset.schema.names, also)
+    known = ROW_NUMBER_COLUMNS.union(dataset.schema.names, also, [FRAGMENT])
     missing = [name for name in schema.names if name not in known]
     if missing:
         raise ColumnNotFoundError(

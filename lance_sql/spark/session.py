@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Final
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from lance_sql.spark.java import java_problem
-from lance_sql.spark.planner import PROVIDER, TOLD, planner_jar, tell_without_planner
+from lance_sql.spark.planner import CATALOG, PROVIDER, TOLD, planner_jar, tell_without_planner
 from lance_sql.spark.source import LanceDataSource, PlannedDataSource
 from lance_sql.spark.versions import ALREADY_REGISTERED, has_class, has_jvm, set_active, set_environment
 
+#: The catalog of the current directory, in which ``lance.`path` `` is the table at a path.
+_CATALOG: Final = "spark.sql.catalog.lance"
 # The sessions in which the data source is registered: registering again causes a warning.
 _registered: set[int] = set()
 
@@ -21,7 +24,8 @@ def local_session(*, cores: int = 2, memory: str = "4g") -> SparkSession:
     """A local session in which ``format("lance")`` is registered; `memory` is for the JVM, such as "2g".
 
     `cores` tasks run at once.
-    It only listens on the loopback interface and does not start a web interface. Without Java, it raises a
+    It only listens on the loopback interface and does not start a web interface. The catalog ``lance`` has
+    the tables of the current directory, and ``lance.`path` `` is the one at a path. Without Java, it raises a
     RuntimeError that explains how to install it.
     """
     problem = java_problem()
@@ -46,6 +50,9 @@ def local_session(*, cores: int = 2, memory: str = "4g") -> SparkSession:
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
+    if jar is not None and session.conf.get(_CATALOG, None) is None:
+        session.conf.set(_CATALOG, CATALOG)
+        session.conf.set(f"{_CATALOG}.path", os.getcwd())
     register(session)
     return session
 

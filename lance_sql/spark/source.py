@@ -15,6 +15,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from lance_sql.spark.column_writer import ColumnsWriter
 from lance_sql.spark.commands import run
 from lance_sql.spark.facts import with_facts
 from lance_sql.spark.options import Options, Use
@@ -68,6 +69,8 @@ class PlannedDataSource(LanceDataSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         options = Options.parse(self.options, Use.WRITE)
+        if options.changed_columns is not None:
+            return ColumnsWriter(options, schema)
         if options.changed_version is not None:
             return RowChangesWriter(options, schema)
         if options.packed is not None:

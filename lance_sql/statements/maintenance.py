@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
 import pyarrow as pa
-from lance_engine.errors import UnsupportedFeatureError
 from lance_engine.table import CLEANUP_AGE, CLEANUP_INTERVAL, CLEANUP_RETAINED, duration
 
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.errors import SqlError, TableNotFoundError
 from lance_sql.statements.namespaces import options_in_brackets
+from lance_sql.statements.options import StatementOptions, compaction_arguments, refuse_old_tags
 from lance_sql.statements.session import Session
 from lance_sql.statements.transactions import refuse_in_transaction
 from lance_sql.statements.upkeep import find_at, named_at, refuse_more
@@ -28,9 +28,6 @@ from lance_sql.text.tokens import Token
 _RETAINED: Final = datetime.timedelta(weeks=2)
 
 _MODES: Final = ("append", "merge", "retrain")
-
-#: Hints about how to do the work, which this implementation decides by itself.
-_HINTS: Final = ("batch_size", "max_rows_per_group", "num_indices_to_merge", "num_threads")
 
 #: Options of AUTO_CLEANUP, and their keys in the configuration of the table.
 _CLEANUP_KEYS: Final = {
@@ -43,24 +40,8 @@ _CLEANUP_KEYS: Final = {
 def optimize(session: Session, tokens: Sequence[Token]) -> pa.Table:
     """``OPTIMIZE [TABLE] t [WITH (...)]``: merge small fragments, remove deleted rows, update indices."""
     target, name, options = _target(tokens[1:], "OPTIMIZE")
-    read = _Options("OPTIMIZE", options)
-    arguments: dict[str, Any] = {}
-    for option, argument in (
-        ("target_rows_per_fragment", "target_rows"),
-        ("max_bytes_per_file", "target_bytes"),
-    ):
-        value = read.number(option)
-        if value:  # 0 stands for the default
-            arguments[argument] = value
-    share = read.share("materialize_deletions_threshold")
-    if share is not None:
-        arguments["deleted_share"] = share
-    if read.flag("materialize_deletions") is False:
-        arguments["deleted_share"] = 1.0
-    if read.flag("defer_index_remap"):
-        raise UnsupportedFeatureError(
-            "OPTIMIZE does not support defer_index_remap", remedy="Leave it out: indices are updated at once"
-        )
+    read = StatementOptions("OPTIMIZE", options)
+    arguments = compaction_arguments(read)
     read.finish()
     dataset = _changed(session, name, "OPTIMIZE")
     before = len(dataset.snapshot.fragments)
@@ -78,7 +59,7 @@ def optimize(session: Session, tokens: Sequence[Token]) -> pa.Table:
 def vacuum(session: Session, tokens: Sequence[Token]) -> pa.Table:
     """``VACUUM LANCE t [WITH (...)]``: remove old versions and the files that only they use."""
     target, name, options = _target(tokens[2:], "VACUUM LANCE")
-    read = _Options("VACUUM LANCE", options)
+    read = StatementOptions("VACUUM LANCE", options)
     retained = read.number("retain_n_versions", least=1)
     seconds = read.number("older_than_seconds")
     age = _RETAINED if seconds is None else datetime.timedelta(seconds=seconds)
@@ -89,24 +70,9 @@ def vacuum(session: Session, tokens: Sequence[Token]) -> pa.Table:
     read.finish()
     dataset = _changed(session, name, "VACUUM")
     if refuses_tags:
-        _refuse_old_tags(dataset, age)
+        refuse_old_tags(dataset, age)
     report = dataset.cleanup(age, retain_versions=retained or 1, delete_unverified=unverified)
     return _report("cleanup", target, asdict(report))
-
-
-def _refuse_old_tags(dataset: SqlDataset, age: datetime.timedelta) -> None:
-    before = datetime.datetime.now(datetime.UTC) - age
-    tagged = {tag.version: tag.name for tag in dataset.tags.list()}
-    old = [
-        tagged[row["version"]]
-        for row in dataset.inspect.versions().to_pylist()
-        if row["version"] in tagged and row["committed_at"] < before
-    ]
-    if old:
-        raise SqlError(
-            f"Tags name versions that are old enough to be removed: {', '.join(sorted(old))}",
-            remedy="Delete the tags, or leave out error_if_tagged_old_versions, which keeps them",
-        )
 
 
 def reindex(session: Session, tokens: Sequence[Token]) -> pa.Table:
@@ -114,7 +80,7 @@ def reindex(session: Session, tokens: Sequence[Token]) -> pa.Table:
     index, rest = _index(tokens[1:], "REINDEX name ON t RETRAIN")
     retrain = bool(rest) and rest[-1].upper == "RETRAIN"
     target, name, options = _target(rest[:-1] if retrain else rest, "REINDEX")
-    _Options("REINDEX", options).finish()
+    StatementOptions("REINDEX", options).finish()
     return _optimize_index(session, target, name, index, "retrain" if retrain else "append")
 
 
@@ -125,7 +91,7 @@ def alter_index(session: Session, tokens: Sequence[Token]) -> pa.Table:
     name, rest = named_at(rest)
     if [token.upper for token in rest[:1]] != ["OPTIMIZE"]:
         raise SqlError("ALTER INDEX of a dataset can only OPTIMIZE it", remedy=f"Write {usage}")
-    read = _Options("ALTER INDEX", _with(rest[1:], "ALTER INDEX"))
+    read = StatementOptions("ALTER INDEX", _with(rest[1:], "ALTER INDEX"))
     mode = read.text("mode") or "append"
     read.finish()
     if mode not in _MODES:
@@ -159,7 +125,7 @@ def alter_table(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
         dataset = _changed(session, name, "UNSET AUTO_CLEANUP")
         session.catalog.renew(dataset.update_config(removed))
         return _report("unset_auto_cleanup", target, {"enabled": False})
-    read = _Options("AUTO_CLEANUP", _with(tokens[place + 1 :], "AUTO_CLEANUP"))
+    read = StatementOptions("AUTO_CLEANUP", _with(tokens[place + 1 :], "AUTO_CLEANUP"))
     interval, age = read.number("interval", least=1), read.text("older_than")
     retained = read.number("retain_versions", least=1)
     read.finish()
@@ -230,51 +196,3 @@ def _report(operation: str, target: str, metrics: Mapping[str, Any]) -> pa.Table
             "metrics_json": pa.array([json.dumps(metrics, separators=(",", ":"))], pa.string()),
         }
     )
-
-
-class _Options:
-    """The options of a statement; every one must be asked for before `finish`."""
-
-    def __init__(self, statement: str, given: Mapping[str, str]) -> None:
-        self._statement, self._given = statement, dict(given)
-        self._known: list[str] = []
-
-    def text(self, name: str) -> str | None:
-        self._known.append(name)
-        return self._given.pop(name, None)
-
-    def number(self, name: str, *, least: int = 0) -> int | None:
-        said = "> 0" if least else "a whole number"
-        value: int | None = self._parsed(name, int, lambda value: least <= value < 1 << 63, said)
-        return value
-
-    def share(self, name: str) -> float | None:
-        value: float | None = self._parsed(name, float, lambda value: 0 <= value <= 1, "between 0 and 1")
-        return value
-
-    def flag(self, name: str) -> bool | None:
-        text = self.text(name)
-        if text is None or text.lower() in ("true", "false"):
-            return None if text is None else text.lower() == "true"
-        raise SqlError(f"{self._statement} {name} must be true or false, not {text!r}")
-
-    def _parsed(self, name: str, parse: Callable[[str], Any], fits: Callable[[Any], bool], said: str) -> Any:
-        text = self.text(name)
-        if text is None:
-            return None
-        try:
-            value = parse(text)
-        except ValueError:
-            value = None
-        if value is None or not fits(value):
-            raise SqlError(f"{self._statement} {name} must be {said}, not {text!r}")
-        return value
-
-    def finish(self) -> None:
-        """Refuse the options that are left; hints are accepted."""
-        left = next((name for name in self._given if name not in _HINTS), None)
-        if left is not None:
-            raise SqlError(
-                f"Unknown option {left} of {self._statement}",
-                remedy=f"Choose from {', '.join(self._known)}" if self._known else "Leave it out",
-            )

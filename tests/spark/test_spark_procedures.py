@@ -1,4 +1,4 @@
-"""``CALL catalog.system.NAME(...)``: maintenance of tables in Spark SQL."""
+"""``CALL catalog.system.NAME(...)`` and the statements that are such calls: maintenance in Spark SQL."""
 
 from __future__ import annotations
 
@@ -48,35 +48,41 @@ def ask(spark: SparkSession) -> Ask:
 
 
 def test_fragments_are_joined(path: str, ask: Ask) -> None:
-    assert ask("CALL office.system.optimize('db.t')") == [
-        {"fragments_before": 3, "fragments_after": 1, "version": 5}
-    ]
+    (joined,) = ask(
+        "OPTIMIZE office.db.t -- all of it\nWITH (num_threads = 4, target_rows_per_fragment = 900);"
+    )
+    assert (joined["fragments_before"], joined["fragments_after"], joined["version"]) == (3, 1, 5)
+    assert (joined["fragments_removed"], joined["files_removed"], joined["files_added"]) == (3, 3, 1)
     assert len(lance.dataset(path).get_fragments()) == 1
     # Nothing is left to do: no version is made.
     again = ask("CALL office.system.optimize(table => 'office.db.`t`', target_rows => 1000)")
-    assert again == [{"fragments_before": 1, "fragments_after": 1, "version": 5}]
+    assert (again[0]["fragments_before"], again[0]["fragments_after"], again[0]["version"]) == (1, 1, 5)
 
 
 def test_indices_are_built_and_dropped(path: str, ask: Ask) -> None:
     built = ask("CALL office.system.create_index('db.t', 'id', options => map('page_rows', '128'))")
-    assert built == [{"index": "id_idx", "version": 4}]
-    assert ask("CALL office.system.create_index('db.t', 's', 'bitmap', name => 'by_s')")[0]["index"] == "by_s"
+    assert built == [{"index": "id_idx", "version": 4, "fragments_indexed": 3, "index_name": "id_idx"}]
+    (second,) = ask("ALTER TABLE office.db.t CREATE INDEX by_s USING bitmap (`s`) WITH ('train' = \"true\")")
+    assert (second["index_name"], second["fragments_indexed"]) == ("by_s", 3)
     names = lance_sql.open(path).inspect.indices().column("name").to_pylist()
     assert sorted(names) == ["by_s", "id_idx"]
     assert lance.dataset(path).scanner(filter="s = 's3'").count_rows() == 43
-    assert ask("CALL office.system.drop_index('db.t', 'by_s')") == [{"index": "by_s", "version": 6}]
+    (shown, _) = ask("SHOW INDEXES FROM office.db.t")
+    assert list(shown.values()) == ["id_idx", ["id"], "btree", 3, 300, 0, 0, 1]
+    assert ask("ALTER TABLE office.`db`.t DROP INDEX by_s")[0]["version"] == 6
     assert lance_sql.open(path).inspect.indices().column("name").to_pylist() == ["id_idx"]
 
 
 def test_tags_and_restore(path: str, ask: Ask) -> None:
-    assert ask("CALL office.system.tag('db.t', 'two', 2)") == [{"tag": "two", "version": 2}]
+    tag = {"tag": "two", "version": 2, "name": "two"}
+    assert ask("ALTER TABLE office.db.t CREATE TAG two AS OF VERSION 2") == [tag]
     assert ask("SELECT count(*) AS n FROM office.db.t VERSION AS OF 'two'") == [{"n": 200}]
     with pytest.raises(AnalysisException, match="two"):
         ask("CALL office.system.tag('db.t', 'two')")
     assert ask("CALL office.system.restore('db.t', 'two')") == [{"restored": 2, "version": 4}]
     assert ask("SELECT count(*) AS n FROM office.db.t") == [{"n": 200}]
-    assert ask("CALL office.system.tag('db.t', 'two', replace => true)") == [{"tag": "two", "version": 4}]
-    assert ask("CALL office.system.untag('db.t', 'two')") == [{"tag": "two"}]
+    assert ask("CALL office.system.tag('db.t', 'two', replace => true)") == [{**tag, "version": 4}]
+    assert ask("ALTER TABLE office.db.t DROP TAG IF EXISTS two") == [{"tag": "two", "name": "two"}]
     assert lance_sql.open(path).tags.list() == []
     assert ask("CALL office.system.restore('db.t', 1)") == [{"restored": 1, "version": 5}]
 
@@ -92,12 +98,41 @@ def test_old_versions_are_removed(path: str, ask: Ask) -> None:
     assert ask("SELECT count(*) AS n FROM office.db.t") == [{"n": 300}]
 
 
+def test_columns_come_from_a_view(path: str, ask: Ask) -> None:
+    ask("DELETE FROM office.db.t WHERE id = 150")
+    ask(
+        "CREATE OR REPLACE TEMPORARY VIEW doubled AS "
+        "SELECT _rowaddr, id * 2 AS d FROM office.db.t WHERE id < 200"
+    )
+    assert ask("ALTER TABLE office.db.t ADD COLUMNS d FROM doubled") == [{"columns": "d"}]
+    before = lance_sql.open(path).scan(columns=["id", "_rowaddr"]).to_table()
+    ask(
+        "CREATE OR REPLACE TEMPORARY VIEW changed AS "
+        "SELECT _rowaddr, 'new' AS s, -d AS d FROM office.db.t WHERE id IN (7, 299)"
+    )
+    ask("ALTER TABLE office.db.t UPDATE COLUMNS s, d FROM changed")
+    rows = lance.dataset(path).to_table().to_pylist()
+    expected = [
+        {
+            "id": i,
+            "s": "new" if i in (7, 299) else f"s{i % 7}",
+            "d": -14 if i == 7 else i * 2 if i < 200 else None,
+        }
+        for i in range(300)
+        if i != 150
+    ]
+    assert sorted(rows, key=lambda row: row["id"]) == expected
+    assert lance_sql.open(path).version == 6  # one commit each
+    assert lance_sql.open(path).scan(columns=["id", "_rowaddr"]).to_table() == before
+
+
 @pytest.mark.parametrize(
     ("statement", "words"),
     [
         ("CALL office.system.optimize('db.missing')", "Table not found"),
         ("CALL office.system.optimize('`../t`')", "cannot be the name"),
         ("CALL office.system.optimize('db.t', 0)", "at least 1"),
+        ("OPTIMIZE office.db.t WITH (threads = 1)", "Unknown option threads"),
         ("CALL office.system.vacuum('db.t', -1)", "at least 0"),
         ("CALL office.system.create_index('db.t', 'nothing')", "nothing"),
         ("CALL office.system.create_index('db.t', 'id', options => map('rows', '1'))", "rows"),

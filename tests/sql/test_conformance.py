@@ -2,63 +2,16 @@
 
 from __future__ import annotations
 
-import datetime
-import decimal
-import math
-import re
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 import sql_tables
 from engine_versions import missing_function
+from script_cases import Case, read_cases, text
 
 CASES = Path(__file__).parents[2] / "queries" / "conformance"
 
-#: A gap must say for which engine, and why.
-_GAP = re.compile(r"^-- not (\w+): \S", re.MULTILINE)
-
-
-@dataclass(frozen=True)
-class Case:
-    name: str
-    gaps: frozenset[str]
-    statement: str
-    rows: list[str]
-
-
-def read_cases(path: Path) -> list[Case]:
-    cases = []
-    for block in path.read_text().strip().split("\n\n"):
-        head, _, expected = block.partition("\n----")
-        comments = [line for line in head.splitlines() if line.startswith("--")]
-        statement = "\n".join(line for line in head.splitlines() if not line.startswith("--"))
-        if not statement:
-            continue  # the file's introduction
-        gaps = frozenset(_GAP.findall(head))
-        cases.append(
-            Case(f"{path.stem}: {comments[0][3:]}", gaps, statement, expected.strip("\n").splitlines())
-        )
-    return cases
-
-
 ALL_CASES = [case for path in sorted(CASES.glob("*.test")) for case in read_cases(path)]
-
-
-def text(value: object) -> str:
-    """One spelling for equal values, whichever type an engine chose for them."""
-    if value is None:
-        return "NULL"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, decimal.Decimal):
-        return f"{value.normalize():f}" if value else "0"
-    if isinstance(value, float):
-        whole = math.isfinite(value) and value == value // 1 and abs(value) < 1e15
-        return str(int(value)) if whole else f"{value:.10g}"
-    if isinstance(value, datetime.datetime):
-        return value.isoformat(sep=" ")
-    return str(value)
 
 
 def lines(rows) -> list[str]:

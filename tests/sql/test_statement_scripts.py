@@ -10,7 +10,7 @@ import lance
 import pyarrow as pa
 import pytest
 from lance_engine.errors import LanceError
-from test_conformance import read_cases, text
+from script_cases import read_cases, same, text
 
 import lance_sql
 
@@ -24,17 +24,6 @@ def outcome(connection, statement):
     except LanceError as error:
         return f"error: {error}"
     return ["|".join(text(value) for value in row) for row in rows]
-
-
-def same(found, expected):
-    """Whether rows are those of a script, in which ``*`` stands for any value."""
-    if isinstance(found, str) or len(found) != len(expected):
-        return False
-    pairs = [(row.split("|"), wanted.split("|")) for row, wanted in zip(found, expected, strict=True)]
-    return all(
-        len(row) == len(wanted) and all(w in ("*", value) for value, w in zip(row, wanted, strict=True))
-        for row, wanted in pairs
-    )
 
 
 def result_of(session, statement):

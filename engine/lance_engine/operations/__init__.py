@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from lance_engine.operations.change_rows import RowChanges
     from lance_engine.operations.change_rows import change_rows as apply_changes
     from lance_engine.operations.changes import commit_change, write_options
+    from lance_engine.operations.column_files import write_columns
     from lance_engine.operations.compact import Rewritten, commit_rewrite, rewrite_options
     from lance_engine.operations.compact import plan as plan_compaction
     from lance_engine.operations.constraints import add_check, add_key, drop_constraint
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from lance_engine.operations.text_indices import KINDS as TEXT_KINDS
     from lance_engine.operations.text_indices import chosen_text_options, create_inverted_index
     from lance_engine.operations.update import commit_moved, write_updated
+    from lance_engine.operations.values import check_whole_columns
     from lance_engine.operations.vector_build import build_vectors, train_encoder
     from lance_engine.operations.whole import (
         check_folder_name,
@@ -51,6 +53,7 @@ else:
             "operations.alter_columns": "Values alter_column",
             "operations.change_rows": "RowChanges change_rows=apply_changes",
             "operations.changes": "commit_change write_options",
+            "operations.column_files": "write_columns",
             "operations.compact": "Rewritten commit_rewrite plan=plan_compaction rewrite_options",
             "operations.constraints": "add_check add_key drop_constraint",
             "operations.delete": "delete_rows",
@@ -64,6 +67,7 @@ else:
             "operations.text_build": "build_texts",
             "operations.text_indices": "KINDS=TEXT_KINDS chosen_text_options create_inverted_index",
             "operations.update": "commit_moved write_updated",
+            "operations.values": "check_whole_columns",
             "operations.vector_build": "build_vectors train_encoder",
             "operations.whole": "check_folder_name check_newest check_removable drop_dataset rename_dataset",
         },

@@ -75,19 +75,25 @@ def write_columns(
     columns: Sequence[str],
     compute: Callable[[pa.RecordBatch], pa.RecordBatch],
     reporter: Reporter,
+    *,
+    fragments: Sequence[Fragment] | None = None,
+    file_tag: str = "",
 ) -> list[DataFile]:
     """Write the columns `added`, which `compute` creates from batches of the live rows with `columns`.
 
-    There is one data file per fragment, in the same order. Deleted rows keep their positions; they get the
-    value of a neighbour. If anything fails, all files are removed.
+    There is one data file per fragment, in the same order: of `fragments`, or of all. Deleted rows keep their
+    positions; they get the value of a neighbour. If anything fails, all files are removed. `columns` may end
+    with the address of the row; `file_tag` becomes a part of the names of the files.
     """
     files: list[DataFile] = []
     reporter.begin("writing columns", snapshot.physical_rows)
     with removed_on_failure(snapshot.store) as paths:
-        for fragment in snapshot.fragments:
+        for fragment in snapshot.fragments if fragments is None else fragments:
             rows = _physical_rows(_live_rows(snapshot, fragment, columns, compute), fragment, added)
             options = dataclasses.replace(
-                write_options(snapshot, max(1, fragment.physical_rows)), max_bytes_per_file=_NO_LIMIT
+                write_options(snapshot, max(1, fragment.physical_rows)),
+                max_bytes_per_file=_NO_LIMIT,
+                file_tag=file_tag,
             )
             written = write_reported(snapshot.store, added, rows, options, reporter)
             paths += data_paths(written)
@@ -110,9 +116,11 @@ def _live_rows(
     compute: Callable[[pa.RecordBatch], pa.RecordBatch],
 ) -> Iterator[_Placed]:
     """Batches of new values, each with the ascending offsets of its rows."""
-    for batch in scan(snapshot, [*columns, ROW_ADDRESS], fragments=[fragment]).to_batches():
+    wants_addresses = not columns or columns[-1] == ROW_ADDRESS
+    names = columns if columns and wants_addresses else [*columns, ROW_ADDRESS]
+    for batch in scan(snapshot, names, fragments=[fragment]).to_batches():
         addresses = batch.column(batch.num_columns - 1).to_numpy()
-        read = batch.select(list(range(batch.num_columns - 1))) if columns else batch
+        read = batch if wants_addresses else batch.select(list(range(batch.num_columns - 1)))
         yield addresses.astype(np.uint32).astype(np.int64), compute(read)
 
 

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from lance_engine.file.zone_map import ZoneMap
     from lance_engine.format.fragment import Fragment, fragment_from_bytes, fragment_to_bytes
     from lance_engine.format.index_section import IndexSegment
-    from lance_engine.format.operations import CreateIndex, Operation, OperationKind
+    from lance_engine.format.operations import CreateIndex, DataReplacement, Merge, Operation, OperationKind
     from lance_engine.format.transaction import Append, Overwrite, Transaction
     from lance_engine.table.auto_cleanup import INTERVAL as CLEANUP_INTERVAL
     from lance_engine.table.auto_cleanup import OLDER_THAN as CLEANUP_AGE
@@ -29,7 +29,7 @@ else:
             "file.zone_map": "ZoneMap",
             "format.fragment": "Fragment fragment_from_bytes fragment_to_bytes",
             "format.index_section": "IndexSegment",
-            "format.operations": "CreateIndex Operation OperationKind",
+            "format.operations": "CreateIndex DataReplacement Merge Operation OperationKind",
             "format.transaction": "Append Overwrite Transaction",
             "table.auto_cleanup": (
                 "INTERVAL=CLEANUP_INTERVAL OLDER_THAN=CLEANUP_AGE RETAIN_VERSIONS=CLEANUP_RETAINED duration"

@@ -172,6 +172,12 @@ public final class LanceCatalog implements StagingTableCatalog, SupportsNamespac
     return !calls.ask(CatalogCalls.command("drop", table)).path("missing").asBoolean();
   }
 
+  /** Lance tables have no trash: every DROP TABLE removes the files. */
+  @Override
+  public boolean purgeTable(Identifier table) {
+    return dropTable(table);
+  }
+
   @Override
   public void renameTable(Identifier from, Identifier to)
       throws NoSuchTableException, TableAlreadyExistsException {
@@ -256,7 +262,12 @@ public final class LanceCatalog implements StagingTableCatalog, SupportsNamespac
       throws NoSuchNamespaceException, NonEmptyNamespaceException {
     requireNamespace(namespace);
     if (cascade) {
-      throw new UnsupportedOperationException("Drop the tables of the namespace first: CASCADE is not supported");
+      for (Identifier table : listTables(namespace)) {
+        dropTable(table);
+      }
+      for (String[] child : children(namespace)) {
+        dropNamespace(child, true);
+      }
     }
     if (calls.ask("drop_namespace", namespace).path("filled").asBoolean()) {
       throw new NonEmptyNamespaceException(namespace);

@@ -24,11 +24,13 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.sql.catalyst.util.MapData;
 import org.apache.spark.sql.connector.catalog.procedures.BoundProcedure;
 import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter;
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
 import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.BooleanType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
@@ -44,23 +46,43 @@ record LanceProcedure(String name, ProcedureParameter[] parameters, String catal
   private static final Map<String, ProcedureParameter[]> KNOWN = new LinkedHashMap<>();
 
   static {
-    know("optimize", optional("target_rows", DataTypes.LongType, "NULL"));
+    ProcedureParameter options =
+        optional("options", DataTypes.createMapType(DataTypes.StringType, DataTypes.StringType), "NULL");
+    know("optimize", optional("target_rows", DataTypes.LongType, "NULL"), options);
     know(
         "vacuum",
         optional("retain_hours", DataTypes.LongType, "168"),
         optional("dry_run", DataTypes.BooleanType, "false"),
-        optional("delete_unverified", DataTypes.BooleanType, "false"));
+        optional("delete_unverified", DataTypes.BooleanType, "false"),
+        options);
     know(
         "create_index",
         required("column", "The column, or the field of a struct as 'a.b'"),
         optional("kind", DataTypes.StringType, "'btree'"),
         optional("name", DataTypes.StringType, "NULL"),
         optional("replace", DataTypes.BooleanType, "false"),
-        optional("options", DataTypes.createMapType(DataTypes.StringType, DataTypes.StringType), "NULL"));
-    know("drop_index", required("name", "The index"));
+        options);
+    ProcedureParameter index = required("name", "The index");
+    know("drop_index", index);
+    know("optimize_index", index, options);
+    know("show_indexes");
     ProcedureParameter version = optional("version", DataTypes.LongType, "NULL");
-    know("tag", required("name", "The tag"), version, optional("replace", DataTypes.BooleanType, "false"));
-    know("untag", required("name", "The tag"));
+    ProcedureParameter branch = optional("branch", DataTypes.StringType, "NULL");
+    ProcedureParameter tag = optional("of_tag", DataTypes.StringType, "NULL");
+    ProcedureParameter ifExists = optional("if_exists", DataTypes.BooleanType, "false");
+    ProcedureParameter ifNotExists = optional("if_not_exists", DataTypes.BooleanType, "false");
+    ProcedureParameter replace = optional("replace", DataTypes.BooleanType, "false");
+    know("tag", required("name", "The tag"), version, replace, branch, tag, ifNotExists);
+    know("untag", required("name", "The tag"), ifExists);
+    know("show_tags");
+    know("create_branch", required("name", "The branch"), version, branch, tag, ifNotExists);
+    know("drop_branch", required("name", "The branch"), ifExists);
+    know("show_branches");
+    ProcedureParameter columns = required("columns", "The columns, such as 'a, b'");
+    know("set_unenforced_primary_key", columns);
+    ProcedureParameter view = required("view", "A view with these columns and _rowaddr");
+    know(ViewColumns.ADD, columns, view);
+    know(ViewColumns.UPDATE, columns, view);
     know("restore", required("version", "A version or a tag"));
   }
 
@@ -101,6 +123,7 @@ record LanceProcedure(String name, ProcedureParameter[] parameters, String catal
       }
     }
     JsonNode answer = calls.ask(command);
+    ViewColumns.change(answer, calls);
     StructType schema = new StructType();
     for (JsonNode column : answer.path("columns")) {
       DataType kind = DataType.fromDDL(column.path("type").asText());
@@ -135,17 +158,24 @@ record LanceProcedure(String name, ProcedureParameter[] parameters, String catal
   private static InternalRow row(JsonNode values, StructType schema) {
     Object[] row = new Object[schema.length()];
     for (int i = 0; i < row.length; i++) {
-      JsonNode value = values.get(i);
-      DataType kind = schema.apply(i).dataType();
-      if (value.isNull()) {
-        row[i] = null;
-      } else if (kind instanceof LongType) {
-        row[i] = value.asLong();
-      } else {
-        row[i] = kind instanceof BooleanType ? (Object) value.asBoolean() : UTF8String.fromString(value.asText());
-      }
+      row[i] = value(values.get(i), schema.apply(i).dataType());
     }
     return new GenericInternalRow(row);
+  }
+
+  private static Object value(JsonNode value, DataType kind) {
+    if (value.isNull()) {
+      return null;
+    }
+    if (kind instanceof ArrayType array) {
+      List<Object> elements = new ArrayList<>();
+      value.forEach(element -> elements.add(value(element, array.elementType())));
+      return new GenericArrayData(elements.toArray());
+    }
+    if (kind instanceof LongType) {
+      return value.asLong();
+    }
+    return kind instanceof BooleanType ? (Object) value.asBoolean() : UTF8String.fromString(value.asText());
   }
 
   private static void know(String name, ProcedureParameter... after) {

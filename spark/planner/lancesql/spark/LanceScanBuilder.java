@@ -61,7 +61,8 @@ final class LanceScanBuilder
   public Filter[] pushFilters(Filter[] filters) {
     List<Filter> left = new ArrayList<>();
     for (Filter filter : filters) {
-      boolean understood = PushedFilter.tree(filter).isPresent();
+      boolean understood =
+          PushedFilter.tree(filter).isPresent() && !PushedFilter.columns(List.of(filter)).contains(LanceTable.FRAGMENT);
       if (understood) {
         pushed.add(filter);
       }

@@ -30,6 +30,9 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * reads and writes, which may add some.
  */
 class LanceTable extends PythonTable implements SupportsMetadataColumns {
+  /** The id of the fragment of a row, as lance-spark names it; Python takes it from the address. */
+  static final String FRAGMENT = "_fragid";
+
   private final StructType columns;
   private final CaseInsensitiveStringMap options;
   private final SharedReads reads = new SharedReads();
@@ -49,7 +52,7 @@ class LanceTable extends PythonTable implements SupportsMetadataColumns {
 
   @Override
   public MetadataColumn[] metadataColumns() {
-    return new MetadataColumn[] {new RowNumber("_rowid"), new RowNumber("_rowaddr")};
+    return new MetadataColumn[] {new RowNumber("_rowid"), new RowNumber("_rowaddr"), new RowNumber(FRAGMENT)};
   }
 
   @Override
