@@ -66,9 +66,13 @@ def list_scalar(items: Sequence[pa.Scalar], kind: pa.DataType) -> pa.Scalar:
 
 def plain(values: pa.Array) -> pa.Array:
     """Values as Arrow compares them: those of extension types as stored, and dictionaries decoded."""
-    if isinstance(values, pa.ExtensionArray):
-        values = values.storage
+    values = stored(values)
     return values.dictionary_decode() if at.is_dictionary(values.type) else values
+
+
+def stored(values: pa.Array) -> pa.Array:
+    """Values without their extension type, which Arrow's functions do not know."""
+    return values.storage if isinstance(values, pa.ExtensionArray) else values
 
 
 def as_integers(times: pa.Array) -> pa.Array:

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as at
 
-from lance_engine.arrow_values import as_integers, of_numpy, scalar, to_numpy
+from lance_engine.arrow_values import as_integers, of_numpy, scalar, stored, to_numpy
 from lance_engine.expr.tree import And, Column, Comparison, In, IsNull, Literal, Match, Node, Not, Or
 from lance_engine.expr.value_types import is_bytes, is_text, value_type
 from lance_engine.owned import OwnedValues
@@ -208,7 +208,7 @@ def _bound(bound: pa.Array | None, kind: pa.DataType) -> pa.Array | None:
     """A bound in the type in which values of type `kind` are compared; None if it says nothing about them."""
     if bound is None:
         return None
-    held = bound.storage if isinstance(bound, pa.ExtensionArray) else bound
+    held = stored(bound)
     if held.type != kind:
         alike = value_type(held.type).id == kind.id or any(
             test(value_type(held.type)) and test(kind)

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyroaring import BitMap
 
+from lance_engine.arrow_values import stored
 from lance_engine.format.fragment import Fragment
 from lance_engine.format.index_section import IndexSegment
 from lance_engine.index.kind import ROW, IndexKind, RowFinder, RowFinderKind, ZoneFinder, ZoneSource
@@ -153,7 +154,7 @@ def _rows(
             values = batch.column(0)
             if len(target.parts) > 1:
                 values = pc.struct_field(values, list(target.parts[1:]))
-            yield batch.column(1).to_numpy(), values
+            yield batch.column(1).to_numpy(), stored(values)
             reporter.advance(batch.num_rows)
     reporter.end()
 

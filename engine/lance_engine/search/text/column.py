@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lance_engine.arrow_values import stored
 from lance_engine.errors import InvalidSearchError
 from lance_engine.index.inverted.analysis import Analysis, is_text
 from lance_engine.search.column import require_name
@@ -27,7 +28,7 @@ class TextColumn:
         values = batch.column(0)
         if len(self.parts) > 1:
             values = pc.struct_field(values, list(self.parts[1:]))
-        return values.storage if isinstance(values, pa.ExtensionArray) else values
+        return stored(values)
 
     def cut_by(self, analysis: Analysis) -> Analysis:
         """The same analysis, adapted to the type of the column."""
