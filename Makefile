@@ -69,7 +69,7 @@ $(STAMPS)/dev: $(BUILD_INPUTS) | $(STAMPS)/build-requirements
 
 # --- what to run ----------------------------------------------------------------------------------------------------
 
-.PHONY: help demo test test-all test-pushdowns test-datafusion test-matrix test-spark-versions test-sail test-wheel-spark fuzz mutants differential planted-faults endurance races lint format bench bench-spark bench-report docs screenshots wheel test-wheel first-minutes test-aarch64 setup clean
+.PHONY: help demo test test-all test-pushdowns test-datafusion test-matrix test-spark-versions test-sail test-wheel-spark fuzz mutants differential planted-faults mutation endurance races lint format bench bench-spark bench-report docs screenshots wheel test-wheel first-minutes test-aarch64 setup clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 12
@@ -145,6 +145,10 @@ mutants: $(STAMPS)/dev  ## Use whole datasets in which one file is changed (MUTA
 
 differential: $(STAMPS)/dev  ## Generated statements, changes, schedules and damaged datasets for HOURS=1, each compared with an oracle
 	@$(BIN)/python tests/differential/run.py --hours $(HOURS) --jobs $(TEST_WORKERS)
+
+# The first call runs all tests to see what each of them calls; remove build/mutation after large changes.
+mutation: $(STAMPS)/dev  ## Change single expressions of the code: which changes does no test notice?
+	@$(BIN)/python tests/differential/mutation.py
 
 planted-faults: $(STAMPS)/dev  ## Put mended faults back one by one: after how many seconds is each found?
 	@$(BIN)/python tests/differential/planted.py

@@ -261,6 +261,33 @@ def test_a_forked_process_is_refused(numbers, engine):
     subprocess.run([sys.executable, "-c", FORKED, numbers, engine], check=True, timeout=120)
 
 
+FORKED_AFTER_USE = """
+import os, sys
+import lance_sql
+
+def ask():
+    with lance_sql.connect(sys.argv[1], engine=sys.argv[2]) as connection:
+        assert connection.sql("SELECT count(*) FROM n WHERE x < 9").fetchall() == [(9,)]
+        assert connection.sql("SELECT count(DISTINCT to_hex(x)) FROM n WHERE to_hex(x) <> 'a'").fetchall()
+
+ask()
+child = os.fork()
+if child == 0:
+    try:
+        ask()
+        os._exit(0 if sys.argv[2] == "duckdb" else 1)
+    except lance_sql.SqlError as error:
+        os._exit(0 if sys.argv[2] == "datafusion" and "spawn" in str(error) else 2)
+assert os.waitpid(child, 0)[1] == 0
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot fork")
+def test_a_forked_process_answers_or_says_why_not(numbers, engine):
+    """With sessions of its own. DataFusion would wait forever for threads that the fork left behind."""
+    subprocess.run([sys.executable, "-c", FORKED_AFTER_USE, numbers, engine], check=True, timeout=120)
+
+
 GROUPED = """
 import lance_sql
 

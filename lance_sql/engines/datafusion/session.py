@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 import pyarrow as pa
 from datafusion import SessionContext
@@ -48,6 +49,7 @@ from lance_sql.engines.interrupt import Interruptible
 from lance_sql.engines.statement_run import Runs, StatementRun
 from lance_sql.engines.table import EngineTable
 from lance_sql.engines.table_session import TableSession
+from lance_sql.errors import SqlError
 from lance_sql.text.tokens import quote, spellings, tokenize
 
 if TYPE_CHECKING:
@@ -69,8 +71,17 @@ class DataFusionEngine(TableSession[DataFusionTable]):
 
     capabilities = CAPABILITIES
 
+    #: DataFusion has threads of its own since its first session, which a process forked from this one lacks.
+    _process: ClassVar[int | None] = None
+
     def __init__(self, context: SessionContext | None, materialize_bytes: int) -> None:
         super().__init__()
+        process = DataFusionEngine._process = DataFusionEngine._process or os.getpid()
+        if process != os.getpid():
+            raise SqlError(
+                "DataFusion was used before this process was forked, and its threads do not exist here",
+                remedy="Start processes with multiprocessing.get_context('spawn'), or use DuckDB",
+            )
         #: names of other data
         self._others: set[str] = set()
         self._restrictions = UNRESTRICTED
