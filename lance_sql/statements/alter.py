@@ -171,6 +171,12 @@ def _add(session: Session, dataset: SqlDataset, definitions: list[exp.ColumnDef]
             continue
         _refuse_known(dataset, definition.name)
         computed = definition.find(exp.ComputedColumnConstraint)
+        if definition.find(exp.GeneratedAsIdentityColumnConstraint):  # GENERATED ALWAYS AS (...)
+            raise UnsupportedFeatureError(
+                "Generated columns are not supported for datasets",
+                column=definition.name,
+                remedy="Write ADD COLUMN c type AS (expression), which computes the values of existing rows",
+            )
         if computed is None:  # a default over columns only computes the values of the rows that exist
             default_value = definition.find(exp.DefaultColumnConstraint)
             if (

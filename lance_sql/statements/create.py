@@ -14,7 +14,7 @@ from lance_sql.errors import SqlError, TableNotFoundError
 from lance_sql.statements.clauses import refuse_unsupported_clauses
 from lance_sql.statements.constraints import declared_constraints
 from lance_sql.statements.outcome import counted, done
-from lance_sql.statements.refusals import refuse_definitions, refuse_taken_name
+from lance_sql.statements.refusals import generated_columns, refuse_definitions, refuse_taken_name
 from lance_sql.statements.session import Session
 from lance_sql.statements.targets import dotted, find, kind_in_engine, location
 from lance_sql.statements.types import declared_schema
@@ -95,11 +95,16 @@ def refuse_unparsed(session: Session, statement: Statement) -> None:
 
     try:
         duckdb.extract_statements(statement.original)
-    except duckdb.Error:
+    except duckdb.Error as error:
+        if "generated column" in str(error):  # STORED, which its parser refuses
+            raise generated_columns() from None
         return
+    words = {token.upper for token in statement.tokens}
+    if "VIRTUAL" in words and not words.isdisjoint(("GENERATED", "AS")):
+        raise generated_columns()
     raise UnsupportedFeatureError(
         f"Unsupported CREATE TABLE: {statement.original.strip()}",
-        remedy="Write CREATE TABLE t (column type, ...) or CREATE TABLE t AS query",
+        remedy="Write CREATE TABLE t (column type, ...) or CREATE TABLE t AS SELECT ... FROM (query)",
     )
 
 
@@ -111,6 +116,10 @@ def _named(query: str, columns: list[exp.Expression]) -> str:
         raise SqlError(
             "The columns of CREATE TABLE ... AS have no types of their own", remedy="Cast them in the query"
         )
+    names = [column.name.lower() for column in columns]
+    repeated = next((column.name for column in columns if names.count(column.name.lower()) > 1), None)
+    if repeated is not None:
+        raise SqlError(f"The column {repeated} is named twice", remedy="Choose another name for one of them")
     return f"SELECT * FROM ({query}) AS q({', '.join(quote(column.name) for column in columns)})"
 
 

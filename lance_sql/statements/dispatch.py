@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 from lance_engine.base import load
@@ -11,9 +11,12 @@ from lance_engine.base import load
 from lance_sql.engines.base import Parameters
 from lance_sql.statements.nested_fields import quoted_paths
 from lance_sql.statements.refusals import (
+    refuse_changes_within,
     refuse_dropping_as_view,
+    refuse_hidden_target,
     refuse_taken_name,
     refuse_unknown_alteration,
+    refuse_unparsed_change,
 )
 from lance_sql.statements.session import Rows, Session
 from lance_sql.syntax.source import parse
@@ -23,9 +26,13 @@ from lance_sql.text.merges import action_edits, matched_by, source_edits
 from lance_sql.text.statement import Statement
 from lance_sql.text.tokens import Token, closing
 
+#: Queries that do not begin with SELECT, FROM or WITH.
+_PIVOTS: Final = ("PIVOT", "PIVOT_WIDER", "PIVOT_LONGER", "UNPIVOT")
+
 
 def change(session: Session, statement: Statement, params: Parameters) -> pa.Table | Rows | None:
     """The result of a statement that changes a dataset; None if the engine should run it."""
+    refuse_changes_within(session, statement.tokens)
     with session.catalog.changing():
         return _parsed(session, statement, params)
 
@@ -52,6 +59,8 @@ def _parsed(session: Session, statement: Statement, params: Parameters) -> pa.Ta
             return altered
     with quiet():
         tree = _tree(_without_null_comment(statement) or _with_kind_first(statement) or _numbered(statement))
+    if isinstance(tree, exp.Delete | exp.Merge | exp.Update):
+        refuse_hidden_target(tree)
     match tree:
         case exp.Insert():
             return insert.insert(session, tree, params)
@@ -69,6 +78,8 @@ def _parsed(session: Session, statement: Statement, params: Parameters) -> pa.Ta
             refuse_unknown_alteration(session, statement.tokens)
         case exp.Alter():
             return alter.alter_table(session, tree)
+        case exp.Command() | None if statement.tokens[0].upper in ("DELETE", "INSERT", "MERGE", "UPDATE"):
+            refuse_unparsed_change(session, statement)
         case exp.Command() | None if _creates_table(statement):
             create.refuse_unparsed(session, statement)
         case exp.Create(kind="TABLE"):
@@ -156,6 +167,20 @@ def _values_in_brackets(tokens: list[Token]) -> list[tuple[int, int, str]]:
     return [(tokens[place].start, tokens[place].end, " ") for place in (first, end)]
 
 
+def _pivots(statement: Statement) -> list[tuple[int, int, str]]:
+    """``FROM (PIVOT ...)`` for the query ``PIVOT ...``, which the parser only knows in brackets."""
+    tokens = statement.tokens
+    is_insert = tokens[0].upper == "INSERT"
+    depth = 0
+    for place, token in enumerate(tokens):
+        depth += (token.text == "(") - (token.text == ")")
+        if depth == 0 and place > 2 and token.kind == "word" and token.upper in _PIVOTS:
+            if not is_insert and tokens[place - 1].upper != "AS":
+                continue
+            return [(token.start, token.start, "FROM ("), (tokens[-1].end, tokens[-1].end, ")")]
+    return []
+
+
 def _numbered(statement: Statement) -> str:
     """The text with ``$1``, ``$2`` ... for ``?``, because its parts will be reordered.
 
@@ -167,7 +192,10 @@ def _numbered(statement: Statement) -> str:
     if any(token.upper == "MERGE" for token in statement.tokens):
         edits += action_edits(statement.tokens)
         edits += source_edits(statement.tokens)
+    elif _creates_table(statement):
+        edits += _pivots(statement)
     elif statement.tokens[0].upper in ("INSERT", "WITH"):
+        edits += _pivots(statement)
         edits += _by_position(statement)
         edits += _first_from(statement.tokens)
         edits += _values_in_brackets(statement.tokens)

@@ -10,6 +10,7 @@ from lance_engine.errors import UnsupportedFeatureError
 
 from lance_sql.errors import SqlError
 from lance_sql.statements.session import Session
+from lance_sql.text.statement import Statement
 from lance_sql.text.tokens import Token
 
 if TYPE_CHECKING:
@@ -98,8 +99,27 @@ def _target(session: Session, tokens: Sequence[Token]) -> bool:
 
 def _named(tokens: Sequence[Token]) -> str:
     """The name at the start of the rest of a statement, after IF EXISTS."""
-    found = next((token for token in tokens if token.upper not in ("IF", "EXISTS")), None)
-    return "" if found is None else found.value
+    name = next((token for token in tokens if token.upper not in ("IF", "EXISTS")), None)
+    return "" if name is None else name.value
+
+
+def refuse_unparsed_change(session: Session, statement: Statement) -> None:
+    """Refuse changes of a dataset that only DuckDB understands, for which it is a view.
+
+    If DuckDB does not understand them either, the engine's error message is better.
+    """
+    import duckdb
+
+    if not _target(session, statement.tokens):
+        return
+    try:
+        duckdb.extract_statements(statement.original)
+    except duckdb.Error:
+        return
+    raise UnsupportedFeatureError(
+        f"Unsupported {statement.tokens[0].upper}: {statement.original.strip()}",
+        remedy="Write queries in it as SELECT ... FROM (query)",
+    )
 
 
 def refuse_select_into(tokens: Sequence[Token]) -> None:
@@ -147,29 +167,46 @@ def refuse_dropping_as_view(session: Session, statement: exp.Drop) -> None:
             )
 
 
+def generated_columns() -> UnsupportedFeatureError:
+    """The error for columns whose values the dataset would have to compute."""
+    return UnsupportedFeatureError(
+        "Generated columns are not supported for datasets",
+        remedy="Create a view, or provide the value in each INSERT",
+    )
+
+
+def refuse_hidden_target(statement: exp.Expression) -> None:
+    """``WITH t AS (...) DELETE FROM t``: the table to change is a query, as in DuckDB."""
+    from sqlglot import exp
+
+    before, table = statement.args.get("with_"), statement.this
+    queries = [] if before is None else [query.alias.lower() for query in before.expressions]
+    if isinstance(table, exp.Table) and table.args.get("db") is None and table.name.lower() in queries:
+        raise SqlError(
+            f"{table.name} is a query of the WITH clause, not a table", remedy="Give the query another name"
+        )
+
+
 def refuse_definitions(statement: exp.Create) -> None:
     """Refuse parts of a column definition that datasets do not implement."""
     from sqlglot import exp
 
-    found = {type(node): node for node in statement.this.walk()}
-    identity = found.get(exp.GeneratedAsIdentityColumnConstraint)
+    nodes = {type(node): node for node in statement.this.walk()}
+    identity = nodes.get(exp.GeneratedAsIdentityColumnConstraint)
     # The parser reads GENERATED ALWAYS AS (expression) as an identity.
     computed = identity is not None and identity.args.get("expression") is not None
-    if computed or exp.ComputedColumnConstraint in found or exp.GeneratedAsRowColumnConstraint in found:
-        raise UnsupportedFeatureError(
-            "Generated columns are not supported for datasets",
-            remedy="Create a view, or provide the value in each INSERT",
-        )
-    if identity is not None or exp.AutoIncrementColumnConstraint in found:
+    if computed or exp.ComputedColumnConstraint in nodes or exp.GeneratedAsRowColumnConstraint in nodes:
+        raise generated_columns()
+    if identity is not None or exp.AutoIncrementColumnConstraint in nodes:
         raise UnsupportedFeatureError(
             "Identity columns are not supported for datasets",
             remedy="Use a SEQUENCE: INSERT INTO t VALUES (nextval('s'), ...)",
         )
-    if exp.CollateColumnConstraint in found:
+    if exp.CollateColumnConstraint in nodes:
         raise UnsupportedFeatureError(
             "Datasets cannot keep a COLLATE of a column", remedy="Write COLLATE in ORDER BY and in conditions"
         )
-    if exp.Reference in found or exp.ForeignKey in found:
+    if exp.Reference in nodes or exp.ForeignKey in nodes:
         raise UnsupportedFeatureError(
             "Datasets cannot enforce FOREIGN KEY",
             remedy="Remove the constraint, and use MERGE INTO to keep keys unique",

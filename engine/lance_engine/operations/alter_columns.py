@@ -19,7 +19,7 @@ from lance_engine.operations.constraints import refuse_constrained
 from lance_engine.operations.nulls import require_no_nulls
 from lance_engine.operations.retry import redo_on_conflict
 from lance_engine.progress import ProgressOption, Reporter
-from lance_engine.scan.system import SYSTEM_FIELDS
+from lance_engine.scan.system import RESERVED_NAMES
 from lance_engine.schema_tree import Field, Schema
 from lance_engine.table.constraints import constraints_of
 from lance_engine.table.snapshot import Snapshot
@@ -193,5 +193,5 @@ def _check_names(schema: Schema) -> None:
     # Names that are empty, taken or contain dots are found where a schema is made from Arrow.
     Schema.from_arrow(schema.to_arrow())
     for name in schema.names:
-        if name in SYSTEM_FIELDS or not name:
+        if name in RESERVED_NAMES or not name:
             raise SchemaMismatchError(f"Invalid column name '{name}'", remedy="Choose another name")

@@ -11,6 +11,9 @@ ROW_ADDRESS: Final = "_rowaddr"
 ROW_CREATED_AT: Final = "_row_created_at_version"
 ROW_LAST_UPDATED_AT: Final = "_row_last_updated_at_version"
 
+#: What no column of the data can be called; other implementations also know ``_rowoffset``.
+RESERVED_NAMES: Final = frozenset({ROW_ID, ROW_ADDRESS, ROW_CREATED_AT, ROW_LAST_UPDATED_AT, "_rowoffset"})
+
 #: Those that number the rows; the others are the versions that created or last changed a row.
 ROW_NUMBERS: Final = frozenset({ROW_ID, ROW_ADDRESS})
 

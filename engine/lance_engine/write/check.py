@@ -6,7 +6,8 @@ import pyarrow as pa
 
 from lance_engine.encodings.packed_rows import MAX_ROW_BYTES, is_variable_packed, packed_bits
 from lance_engine.encodings.values import is_variable
-from lance_engine.errors import UnsupportedTypeError
+from lance_engine.errors import SchemaMismatchError, UnsupportedTypeError
+from lance_engine.scan.system import RESERVED_NAMES
 from lance_engine.schema_limits import check_limits
 from lance_engine.schema_tree import NO_PARENT, Field, Schema
 from lance_engine.write.blob_schema import with_blobs_v2
@@ -31,7 +32,13 @@ def _holds(schema: pa.Schema, version: str) -> bool:
 
 
 def check_writable(schema: Schema, version: tuple[int, int]) -> None:
-    """UnsupportedTypeError names the column and a remedy."""
+    """UnsupportedTypeError names the column and a remedy; SchemaMismatchError for a reserved name."""
+    for name in RESERVED_NAMES.intersection(schema.names):
+        raise SchemaMismatchError(
+            f"The column name '{name}' is reserved",
+            column=name,
+            remedy="Rename the column, for example with AS in SQL",
+        )
     check_limits(schema.fields)
     for field in schema.fields:
         _check(field, field.name, version)

@@ -26,9 +26,8 @@ PIVOT cities ON year USING sum(population) ORDER BY country, name;
 PIVOT cities ON year IN (2000, 2020) USING sum(population) AS total, max(population) AS most GROUP BY country ORDER BY country;
 PIVOT cities ON country, name USING max(population);
 SELECT * FROM cities PIVOT (sum(population) FOR year IN (2000, 2010) GROUP BY country) ORDER BY ALL;
--- refused: Unsupported CREATE TABLE
 CREATE TABLE wide AS PIVOT cities ON year USING sum(population);
-CREATE TABLE wide AS FROM (PIVOT cities ON year USING sum(population));
+CREATE OR REPLACE TABLE wide AS FROM (PIVOT cities ON year USING sum(population));
 UNPIVOT wide ON "2000", "2010", "2020" INTO NAME year VALUE population ORDER BY ALL;
 UNPIVOT wide ON COLUMNS(* EXCLUDE (country, name)) ORDER BY ALL;
 SELECT * FROM wide UNPIVOT INCLUDE NULLS (v FOR y IN ("2000", "2020")) ORDER BY ALL;
