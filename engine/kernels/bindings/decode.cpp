@@ -360,27 +360,6 @@ void bind_columns(nb::module_& m) {
           },
           "begin"_a, "end"_a, "mask"_a, "offset"_a, "overlays"_a = Overlays{}, nb::rv_policy::take_ownership,
           "The rows of a range whose bits, from `offset` on, are set.")
-      .def("keep", &Columns::keep, "test"_a, "Whether `decode_passing` can be called with this test.")
-      .def(
-          "decode_passing",
-          [](const Columns& columns, uint64_t begin, uint64_t end, const ValueTest& test) {
-            if (begin > end) throw std::invalid_argument("a range of rows ends before it begins");
-            if (!columns.keep(test)) throw std::invalid_argument("these columns cannot be tested and kept");
-            auto kept = std::make_unique<DecodedBatch>(), passing = std::make_unique<DecodedBatch>();
-            {
-              nb::gil_scoped_release release;
-              const uint64_t before = bytes_viewed;
-              columns.decode_passing({begin, end}, test, kept->array, passing->array);
-              kept->bytes_read = bytes_viewed - before;
-            }
-            nb::object first = nb::cast(kept.release(), nb::rv_policy::take_ownership);
-            return nb::make_tuple(std::move(first),
-                                  nb::cast(passing.release(), nb::rv_policy::take_ownership));
-          },
-          "begin"_a, "end"_a, "test"_a,
-          nb::sig("def decode_passing(self, begin: int, end: int, test: ValueTest) -> tuple[DecodedBatch, "
-                  "DecodedBatch]"),
-          "The only column of the rows of a range that pass, and which rows these are.")
       .def(
           "decode_ranges",
           [](const Columns& columns, const Ranges& ranges, const Overlays& overlays) {

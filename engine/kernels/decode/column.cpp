@@ -165,41 +165,13 @@ void LeafColumn::decode_wanted(const RowRange& range, RowMask mask, const Overla
         page.decode_rows(source, rows.data(), rows.size(), out, scratch);
       } else {
         const LeafOutput::Mark before = out.mark();
-        LeafOutput::Sieve sieve{own};
-        if (kept < count && page.gives_codes()) out.sieve = &sieve;
+        if (kept < count && page.gives_codes()) out.sieve = &own;
         page.decode_range(source, from, stop, out, scratch);
         if (kept < count) out.keep(before, own, count, page.gives_codes());
         out.sieve = nullptr;
       }
     }
   });
-}
-
-bool LeafColumn::keeps(const ValueTest& test) const {
-  return type_.dims.empty() && test.fits(type_) && gives_codes();
-}
-
-Bits LeafColumn::decode_passing(const RowRange& range, const ValueTest& test, LeafOutput& out,
-                                Scratch& scratch) const {
-  Bits passing;
-  passing.reserve(range.end - range.begin);
-  visit_pages(range.begin, range.end, [&](size_t i, uint64_t from, uint64_t to) {
-    const Page& page = *pages_[i];
-    page.prepare(*sources_[i]);
-    for (uint64_t stop = from; from < to; from = stop) {
-      stop = std::min(to, page.run_end(from));
-      const uint64_t count = stop - from;
-      const LeafOutput::Mark before = out.mark();
-      LeafOutput::Sieve sieve{.wanted = {}, .test = &test, .passing = {}};
-      out.sieve = &sieve;
-      page.decode_range(*sources_[i], from, stop, out, scratch);
-      check(sieve.passing.length() == count, "a page has another number of values than rows");
-      out.keep(before, sieve.wanted, count, true);
-      out.sieve = nullptr;
-      passing.append_bits(sieve.passing.data(), 0, count);
-    }
-  });
-  return passing;
 }
 
 // In runs that stay in the cache between being decoded and being tested or made narrower.
@@ -367,21 +339,6 @@ class AlteredField : public Field {
 
 FieldPtr make_altered_field(FieldPtr inner, void (ArrayBuilder::*alter)()) {
   return std::make_shared<AlteredField>(std::move(inner), alter);
-}
-
-bool Columns::keep(const ValueTest& test) const {
-  return fields_.size() == 1 && fields_.front()->keeps(test);
-}
-
-void Columns::decode_passing(const RowRange& range, const ValueTest& test, ArrowArray& kept,
-                             ArrowArray& passing) const {
-  thread_local Scratch scratch;
-  auto [values, bits] = fields_.front()->decode_passing(range, test, scratch);
-  ArrayBuilder root(values.length());
-  root.add_all_valid();
-  root.add_child(std::move(values));
-  root.move_to(kept);
-  bits.move_to(passing);
 }
 
 bool Columns::take_masks() const {

@@ -47,11 +47,6 @@ class LeafColumn {
   const std::vector<uint64_t>& page_starts() const { return starts_; }
 
   void decode(const Selection& selection, const Overlays& overlays, LeafOutput& out, Scratch& scratch) const;
-  // Whether `decode_passing` can be called: codes are tested, and what they stand for is looked up where
-  // wanted.
-  bool keeps(const ValueTest& test) const;
-  // Which rows of a range pass a test, with null values that do not; appends the values of these to `out`.
-  Bits decode_passing(const RowRange& range, const ValueTest& test, LeafOutput& out, Scratch& scratch) const;
   // What ascending ranges of rows need, neighbours as one.
   std::vector<Range> metadata_ranges(std::span<const RowRange> rows) const;
   std::vector<Range> data_ranges(std::span<const RowRange> rows) const;
@@ -93,20 +88,12 @@ class Field {
                               Scratch& scratch) const = 0;
   // Whether selections may have a mask.
   virtual bool takes_masks() const { return false; }
-  // Whether the rows that pass a test can be decoded in the same pass.
-  virtual bool keeps(const ValueTest&) const { return false; }
-  // Only where `keeps`: the values of the rows of a range that pass, and which do.
-  virtual std::pair<ArrayBuilder, ArrayBuilder> decode_passing(const RowRange&, const ValueTest&,
-                                                               Scratch&) const {
-    throw std::invalid_argument("this field cannot be tested and kept at once");
-  }
   // The same field, or the only value below structs of one field each, of which comes the outcome of a test;
   // null if it cannot be tested while decoding.
   virtual std::shared_ptr<const Field> tested(ValueTestPtr) const { return nullptr; }
   // The same field of decimals of 128 bits, which come in 64 bits; null if it decodes them at full width.
   virtual std::shared_ptr<const Field> narrowed() const { return nullptr; }
-  // The same field of strings, of which comes what stands for the entries of their dictionaries; null if a
-  // page has none.
+  // The same field of strings, of which come the numbers in a list; null for other fields.
   virtual std::shared_ptr<const Field> numbered(StringNumbersPtr) const { return nullptr; }
 };
 
@@ -123,11 +110,6 @@ class Columns {
   void decode(const Selection& selection, const Overlays& overlays, ArrowArray& out) const;
   // Whether all fields do.
   bool take_masks() const;
-  // Whether there is a single field that does.
-  bool keep(const ValueTest& test) const;
-  // The values of the only field at the rows of a range that pass, as a struct, and which do.
-  void decode_passing(const RowRange& range, const ValueTest& test, ArrowArray& kept,
-                      ArrowArray& passing) const;
   // The same columns, of which those at `indices`, decimals of 128 bits, come in 64 bits.
   Columns narrowed(const std::vector<uint32_t>& indices) const;
 

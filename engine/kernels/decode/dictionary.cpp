@@ -4,6 +4,7 @@
 #include <numeric>
 #include <vector>
 
+#include "decode/by_width.hpp"
 #include "decode/narrow.hpp"
 #include "decode/range_test.hpp"
 #include "decode/value_test.hpp"
@@ -97,6 +98,13 @@ void Dictionary::read_strings(Span block) {
 }
 
 namespace {
+
+// Calls `run` with the indices in their width.
+template <typename Run>
+void with_indices(Span indices, unsigned index_width, uint64_t count, Run run) {
+  check(count <= indices.size / index_width, "there are fewer dictionary indices than values");
+  of_width(indices.data, index_width, run);
+}
 
 // Whether all are in range is decided once; the copies then run unchecked. `limit` is at most 2^31.
 template <typename Index>
@@ -216,67 +224,28 @@ void Dictionary::gather_from(const Index* indices, uint64_t count, LeafValues& o
 }
 
 void Dictionary::gather(Span indices, unsigned index_width, uint64_t count, LeafValues& out) const {
-  check(count <= indices.size / index_width, "there are fewer dictionary indices than values");
-  switch (index_width) {
-    case 1:
-      return gather_from(reinterpret_cast<const uint8_t*>(indices.data), count, out);
-    case 2:
-      return gather_from(reinterpret_cast<const uint16_t*>(indices.data), count, out);
-    case 4:
-      return gather_from(reinterpret_cast<const uint32_t*>(indices.data), count, out);
-    default:
-      return gather_from(reinterpret_cast<const uint64_t*>(indices.data), count, out);
-  }
+  with_indices(indices, index_width, count, [&](const auto* at) { gather_from(at, count, out); });
 }
 
 bool Dictionary::gather_narrow(Span indices, unsigned index_width, uint64_t count, Bytes& out) const {
   check(width_ == 16, "only plain decimals can be made narrower");
-  check_codes(indices, index_width, count);
-  uint8_t* target = out.extend(count * 8);
-  switch (index_width) {
-    case 1:
-      gather_fixed<uint8_t, 8>(indices.data, count, narrow_.data(), target);
-      break;
-    case 2:
-      gather_fixed<uint16_t, 8>(reinterpret_cast<const uint16_t*>(indices.data), count, narrow_.data(),
-                                target);
-      break;
-    case 4:
-      gather_fixed<uint32_t, 8>(reinterpret_cast<const uint32_t*>(indices.data), count, narrow_.data(),
-                                target);
-      break;
-    default:
-      gather_fixed<uint64_t, 8>(reinterpret_cast<const uint64_t*>(indices.data), count, narrow_.data(),
-                                target);
-  }
+  with_indices(indices, index_width, count, [&]<typename Index>(const Index* at) {
+    check_indices(at, count, count_);
+    gather_fixed<Index, 8>(at, count, narrow_.data(), out.extend(count * 8));
+  });
   return fits_;
-}
-
-template <typename Index>
-void Dictionary::numbers_from(const Index* indices, uint64_t count, const uint8_t* numbers, unsigned width,
-                              Bytes& out) const {
-  check_indices(indices, count, count_);
-  uint8_t* target = out.extend(count * width);
-  if (width == 1)
-    gather_fixed<Index, 1>(indices, count, numbers, target);
-  else
-    gather_fixed<Index, 4>(indices, count, numbers, target);
 }
 
 void Dictionary::gather_numbers(Span indices, unsigned index_width, uint64_t count, const Bytes& numbers,
                                 unsigned width, Bytes& out) const {
-  check(count <= indices.size / index_width, "there are fewer dictionary indices than values");
-  const uint8_t* of = numbers.data();
-  switch (index_width) {
-    case 1:
-      return numbers_from(indices.data, count, of, width, out);
-    case 2:
-      return numbers_from(reinterpret_cast<const uint16_t*>(indices.data), count, of, width, out);
-    case 4:
-      return numbers_from(reinterpret_cast<const uint32_t*>(indices.data), count, of, width, out);
-    default:
-      return numbers_from(reinterpret_cast<const uint64_t*>(indices.data), count, of, width, out);
-  }
+  with_indices(indices, index_width, count, [&]<typename Index>(const Index* at) {
+    check_indices(at, count, count_);
+    uint8_t* target = out.extend(count * width);
+    if (width == 1)
+      gather_fixed<Index, 1>(at, count, numbers.data(), target);
+    else
+      gather_fixed<Index, 4>(at, count, numbers.data(), target);
+  });
 }
 
 // Of few values, which pass is a word of bits, which vectors of codes shift.
@@ -306,17 +275,7 @@ void Dictionary::match_from(const Index* indices, uint64_t count, const uint8_t*
 
 void Dictionary::match(Span indices, unsigned index_width, uint64_t count, const uint8_t* passing,
                        Bits& out) const {
-  check(count <= indices.size / index_width, "there are fewer dictionary indices than values");
-  switch (index_width) {
-    case 1:
-      return match_from(indices.data, count, passing, out);
-    case 2:
-      return match_from(reinterpret_cast<const uint16_t*>(indices.data), count, passing, out);
-    case 4:
-      return match_from(reinterpret_cast<const uint32_t*>(indices.data), count, passing, out);
-    default:
-      return match_from(reinterpret_cast<const uint64_t*>(indices.data), count, passing, out);
-  }
+  with_indices(indices, index_width, count, [&](const auto* at) { match_from(at, count, passing, out); });
 }
 
 void Dictionary::append_to(LeafValues& out) const {
@@ -326,17 +285,7 @@ void Dictionary::append_to(LeafValues& out) const {
 }
 
 void Dictionary::check_codes(Span indices, unsigned index_width, uint64_t count) const {
-  check(count <= indices.size / index_width, "there are fewer dictionary indices than values");
-  switch (index_width) {
-    case 1:
-      return check_indices(indices.data, count, count_);
-    case 2:
-      return check_indices(reinterpret_cast<const uint16_t*>(indices.data), count, count_);
-    case 4:
-      return check_indices(reinterpret_cast<const uint32_t*>(indices.data), count, count_);
-    default:
-      return check_indices(reinterpret_cast<const uint64_t*>(indices.data), count, count_);
-  }
+  with_indices(indices, index_width, count, [&](const auto* at) { check_indices(at, count, count_); });
 }
 
 }  // namespace lance

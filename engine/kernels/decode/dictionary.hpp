@@ -45,9 +45,6 @@ class Dictionary {
   template <typename Index>
   void match_from(const Index* indices, uint64_t count, const uint8_t* passing, Bits& out) const;
   template <typename Index>
-  void numbers_from(const Index* indices, uint64_t count, const uint8_t* numbers, unsigned width,
-                    Bytes& out) const;
-  template <typename Index>
   void gather_from(const Index* indices, uint64_t count, LeafValues& out) const;
   template <typename Index, typename Offset>
   void gather_strings(const Index* indices, uint64_t count, LeafValues& out) const;

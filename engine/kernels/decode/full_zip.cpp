@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "decode/by_width.hpp"
 #include "decode/packed_row.hpp"
 #include "decode/page.hpp"
 
@@ -129,16 +130,9 @@ class FullZip : public Page {
 
   uint64_t row_offset(uint64_t row) const {
     if (!indexed_) return row * (control_ + validity_bytes_ + data_bytes_);
-    switch (index_width_) {
-      case 1:
-        return index_.data[row];
-      case 2:
-        return lance::load<uint16_t>(index_.data + 2 * row);
-      case 4:
-        return lance::load<uint32_t>(index_.data + 4 * row);
-      default:
-        return lance::load<uint64_t>(index_.data + 8 * row);
-    }
+    return of_width(index_.data, index_width_, [&]<typename Index>(const Index*) -> uint64_t {
+      return lance::load<Index>(index_.data + sizeof(Index) * row);
+    });
   }
 
   Range range_of_rows(uint64_t begin, uint64_t end) const {

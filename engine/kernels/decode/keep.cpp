@@ -114,19 +114,6 @@ void LeafValues::keep(uint64_t before, uint64_t bytes_before, RowMask mask) {
   length_ = before + kept;
 }
 
-void LeafOutput::Sieve::drop_nulls(Validity& validity, uint64_t before) {
-  if (validity.null_count()) {
-    Bits both;
-    both.reserve(passing.length());
-    const RowMask valid{validity.bits().data(), before};
-    valid.words(passing.length(), [&](uint64_t word, uint64_t first, uint64_t size) {
-      both.append_word(word & load_bits(passing.data(), first, size), size);
-    });
-    passing = std::move(both);
-  }
-  wanted = {passing.data(), 0};
-}
-
 LeafOutput::Mark LeafOutput::mark() const {
   return {layers.front().validity.length(),
           values.length(),

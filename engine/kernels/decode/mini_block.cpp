@@ -116,13 +116,12 @@ class MiniBlock : public Page {
   void decode(const Source& source, uint64_t begin, uint64_t end, LeafOutput& out,
               Scratch& scratch) const override {
     Indices indices{LeafValues(index_type_), begin_codes(out)};
-    const uint64_t before = out.layers.front().validity.length();
     if (levels_.has_lists())
       decode_lists(source, begin, end, out, indices, scratch);
     else
       decode_values(source, begin, end, out, indices, scratch);
     if (!dictionary_) return;
-    if (out.sieve) drop_rows(indices.values, before, out);
+    if (out.sieve) indices.values.keep(0, 0, *out.sieve);
     look_up(indices.values, out, indices.base);
   }
 
@@ -294,18 +293,6 @@ class MiniBlock : public Page {
     out.dictionary_base = out.values.length();
     dictionary_->append_to(out.values);
     return out.dictionary_base;
-  }
-
-  // Of the indices of a run, whose rows begin at `before`, keeps only those that will be looked up.
-  void drop_rows(LeafValues& indices, uint64_t before, LeafOutput& out) const {
-    LeafOutput::Sieve& sieve = *out.sieve;
-    if (sieve.test) {
-      const auto entries = sieve.test->entries(*dictionary_, type_);
-      dictionary_->match({indices.data.data(), indices.data.size()}, d_.index_width, indices.length(),
-                         entries->data(), sieve.passing);
-      sieve.drop_nulls(out.layers.front().validity, before);
-    }
-    indices.keep(0, 0, sieve.wanted);
   }
 
   void look_up(LeafValues& indices, LeafOutput& out, uint64_t base) const {

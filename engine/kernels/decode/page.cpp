@@ -1,5 +1,6 @@
 #include "decode/page.hpp"
 
+#include "decode/by_width.hpp"
 #include "decode/dictionary.hpp"
 #include "decode/narrow.hpp"
 
@@ -18,16 +19,8 @@ void widen_codes(const uint8_t* indices, uint64_t count, uint64_t base, int32_t*
 void LeafOutput::add_codes(Span indices, unsigned index_width, uint64_t count, uint64_t base) {
   check(count <= indices.size / index_width, "there are fewer dictionary indices than values");
   auto* target = reinterpret_cast<int32_t*>(codes.extend(count * sizeof(int32_t)));
-  switch (index_width) {
-    case 1:
-      return widen_codes<uint8_t>(indices.data, count, base, target);
-    case 2:
-      return widen_codes<uint16_t>(indices.data, count, base, target);
-    case 4:
-      return widen_codes<uint32_t>(indices.data, count, base, target);
-    default:
-      return widen_codes<uint64_t>(indices.data, count, base, target);
-  }
+  of_width(indices.data, index_width,
+           [&]<typename Index>(const Index*) { widen_codes<Index>(indices.data, count, base, target); });
 }
 
 void LeafOutput::narrow_values() {

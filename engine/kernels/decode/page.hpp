@@ -46,15 +46,6 @@ struct LeafOutput {
   void as_numbers(StringNumbers& of) { strings = &of; }
   // Turns the values so far, which are those of a page without a dictionary, into numbers.
   void number_values();
-  // Which rows of a run are dropped before their codes are looked up in a dictionary: those that `wanted`
-  // leaves out, or whose values are null or do not pass `test`. Then `wanted` is about those of `passing`.
-  struct Sieve {
-    RowMask wanted;
-    const ValueTest* test = nullptr;
-    Bits passing;
-    // Clears the bits of the `passing` values, of the rows from `before` on, that are null.
-    void drop_nulls(Validity& validity, uint64_t before);
-  };
   // How much there is of everything.
   struct Mark {
     uint64_t rows, values, bytes, codes, narrowed, numbers;
@@ -69,7 +60,8 @@ struct LeafOutput {
 
   LeafValues values;
   std::vector<LayerValues> layers;  // leaf first
-  Sieve* sieve = nullptr;
+  // Which rows of a run are wanted: of the others, codes are not looked up in a dictionary.
+  const RowMask* sieve = nullptr;
   bool coded = false;
   Bytes codes;                          // int32 each
   const void* dictionary_of = nullptr;  // the page whose dictionary joined the values last

@@ -245,24 +245,6 @@ FieldPtr StructuralField::tested(ValueTestPtr test) const {
   return field;
 }
 
-bool StructuralField::keeps(const ValueTest& test) const {
-  return root_->kind == Node::Kind::kLeaf && root_->packed.empty() && !test_ && !narrow_ && !strings_ &&
-         root_->leaf->keeps(test);
-}
-
-std::pair<ArrayBuilder, ArrayBuilder> StructuralField::decode_passing(const RowRange& range,
-                                                                      const ValueTest& test,
-                                                                      Scratch& scratch) const {
-  const LeafColumn& leaf = *root_->leaf;
-  LeafOutput output(leaf.type(), leaf.path());
-  if (coded_) output.as_codes();
-  Bits passing = leaf.decode_passing(range, test, output, scratch);
-  ArrayBuilder bits(passing.length());
-  bits.add_all_valid();
-  bits.add_buffer(std::move(passing.bytes()));
-  return {export_leaf(output), std::move(bits)};
-}
-
 FieldPtr StructuralField::narrowed() const {
   const Node& node = *root_;
   if (node.kind != Node::Kind::kLeaf || !node.packed.empty()) return nullptr;

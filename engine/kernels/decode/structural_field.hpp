@@ -27,9 +27,6 @@ class StructuralField : public Field {
   StructuralField(NodePtr root, bool coded);
   FieldPtr tested(ValueTestPtr test) const override;
   bool takes_masks() const override { return one_per_row_ && !test_; }
-  bool keeps(const ValueTest& test) const override;
-  std::pair<ArrayBuilder, ArrayBuilder> decode_passing(const RowRange& range, const ValueTest& test,
-                                                       Scratch& scratch) const override;
   FieldPtr narrowed() const override;
   FieldPtr numbered(StringNumbersPtr strings) const override;
   ArrayBuilder decode(const Selection& selection, const Overlays& overlays, Scratch& scratch) const override;

@@ -268,6 +268,23 @@ T from_bytes(const std::string& bytes) {
   return load<T>(bytes.data());
 }
 
+// What `make` gives for a zero of the unsigned type of that width.
+template <typename Make>
+ValueTestPtr with_unsigned(unsigned bits, Make make) {
+  switch (bits) {
+    case 8:
+      return make(uint8_t{0});
+    case 16:
+      return make(uint16_t{0});
+    case 32:
+      return make(uint32_t{0});
+    case 64:
+      return make(uint64_t{0});
+    default:
+      throw std::invalid_argument("integers have 8, 16, 32, 64 or 128 bits");
+  }
+}
+
 template <typename T>
 ValueTestPtr integer_range(const std::string& low, const std::string& high, bool negate) {
   return std::make_shared<IntegerRange<T>>(from_bytes<T>(low), from_bytes<T>(high), negate);
@@ -300,38 +317,16 @@ ValueTestPtr integer_set(const std::string& bytes, bool negate) {
 
 ValueTestPtr make_integer_range(unsigned bits, bool is_signed, const std::string& low,
                                 const std::string& high, bool negate) {
-  switch (bits) {
-    case 8:
-      return is_signed ? integer_range<int8_t>(low, high, negate) : integer_range<uint8_t>(low, high, negate);
-    case 16:
-      return is_signed ? integer_range<int16_t>(low, high, negate)
-                       : integer_range<uint16_t>(low, high, negate);
-    case 32:
-      return is_signed ? integer_range<int32_t>(low, high, negate)
-                       : integer_range<uint32_t>(low, high, negate);
-    case 64:
-      return is_signed ? integer_range<int64_t>(low, high, negate)
-                       : integer_range<uint64_t>(low, high, negate);
-    case 128:
-      return integer_range<__int128>(low, high, negate);
-    default:
-      throw std::invalid_argument("integers have 8, 16, 32, 64 or 128 bits");
-  }
+  if (bits == 128) return integer_range<__int128>(low, high, negate);
+  return with_unsigned(bits, [&]<typename T>(T) {
+    return is_signed ? integer_range<std::make_signed_t<T>>(low, high, negate)
+                     : integer_range<T>(low, high, negate);
+  });
 }
 
 ValueTestPtr make_integer_set(unsigned bits, const std::string& values, bool negate) {
-  switch (bits) {
-    case 8:
-      return integer_set<uint8_t>(values, negate);
-    case 16:
-      return integer_set<uint16_t>(values, negate);
-    case 32:
-      return integer_set<uint32_t>(values, negate);
-    case 64:
-      return integer_set<uint64_t>(values, negate);
-    default:
-      throw std::invalid_argument("integers of a set have 8, 16, 32 or 64 bits");
-  }
+  if (bits == 128) throw std::invalid_argument("integers of a set have 8, 16, 32 or 64 bits");
+  return with_unsigned(bits, [&]<typename T>(T) { return integer_set<T>(values, negate); });
 }
 
 ValueTestPtr make_float_range(unsigned bits, double low, double high, bool nan, bool negative_nan,

@@ -6,7 +6,6 @@ import copy
 import time
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,9 +37,6 @@ NUMBER_DISTANCE = 12
 _MASKED_DISTANCE = 64
 # The same if all columns are numbers.
 _MASKED_NUMBERS = 128
-
-# Strings are kept as codes if the rows tested at once are so many per entry of the dictionary.
-_ROWS_PER_ENTRY = 4
 
 # Maximum size in bytes from which rows are picked at once, if their width is known: both the source and the
 # result take memory.
@@ -188,25 +184,10 @@ class PieceReader:
             if not passing.count:
                 break
             later = {name for after in steps[number + 1 :] for name in after.names}
-            keep = partial(self._keeping, reader) if wanted and number + 1 == len(steps) else None
-            passing.test(step, coded, wanted | later, keep)
+            passing.test(step, coded, wanted | later)
         metrics.add(rows_decoded=passing.decoded)
         metrics.add_time("filter", time.perf_counter() - begin)
         return passing
-
-    def _keeping(self, reader: RowsReader, name: str) -> Projection | None:
-        """What reads a column of the result for the rows that pass a test of it, if that takes no longer.
-
-        Strings are kept as codes, because nobody knows how many rows pass.
-        """
-        if name not in self._wanted or not reader.has_chunks:
-            return None
-        if name in self._numbers:
-            return reader.projection((name,)) if name not in self._narrowed else None
-        entries = max(1, self._batch_rows // _ROWS_PER_ENTRY)
-        if name in self._coded or reader.is_dictionary_coded(name, entries):
-            return reader.projection((name,), frozenset([name]))
-        return None
 
     def _tested(self, piece: Piece, metrics: ScanMetrics) -> list[pa.RecordBatch]:
         passing = self._test(piece, metrics, self._wanted)
@@ -215,53 +196,38 @@ class PieceReader:
         if not self._names:
             return [empty_columns(passing.count)]
         begin = time.perf_counter()
-        are_numbers = self._numbers.union(passing.columns, passing.kept).issuperset(self._names)
+        are_numbers = self._numbers.union(passing.columns).issuperset(self._names)
         mask = passing.dense_mask(_MASKED_NUMBERS if are_numbers else _MASKED_DISTANCE)
-        batches = None if mask is None else self._masked(piece, passing, mask)
-        if batches is None:
-            mask = passing.dense_mask(self._distance(piece, passing))
-            batches = None if mask is None else self._filtered(piece, passing, mask)
-        if batches is not None:
-            metrics.add_time("read", time.perf_counter() - begin)
-            return batches
-        passing.compress()
-        selection = passing.selection
-        batches = [
-            self._materialised(piece, selection.part(first, last), first, passing.columns)
-            for first, last in selection.parts(self._rows_at_once(selection))
-        ]
+        if mask is not None:
+            batches = self._masked(piece, passing, mask)
+        else:
+            passing.compress()
+            selection = passing.selection
+            batches = [
+                self._materialised(piece, selection.part(first, last), first, passing.columns)
+                for first, last in selection.parts(self._rows_at_once(selection))
+            ]
         self._saw(batches)
         metrics.add_time("read", time.perf_counter() - begin)
         return batches
 
-    def _distance(self, piece: Piece, passing: Passing) -> int:
-        """The maximum distance of passing rows for which the whole range is decoded."""
-        late = self._wanted.difference(passing.columns, passing.kept)
-        return NUMBER_DISTANCE if late <= self._numbers and piece.reader.has_chunks else PICKED_DISTANCE
-
-    def _masked(self, piece: Piece, passing: Passing, mask: pa.BooleanArray) -> list[pa.RecordBatch] | None:
-        """The rows of a range at which `mask` is true; None if no column can drop rows while decoding."""
+    def _masked(self, piece: Piece, passing: Passing, mask: pa.BooleanArray) -> list[pa.RecordBatch]:
+        """The rows of a range at which `mask` is true; the others are dropped while decoding, if possible."""
         late = self._late(passing)
         dropping = [name for name in late if self._takes_masks(piece.reader, name)]
-        if late and not dropping:
-            return None
         others = [name for name in late if name not in dropping]
         rows = passing.selection
         step = max(1, self._rows_at_once(None) * rows.count // passing.count)
         batches = []
-        done = 0
         for first in range(0, rows.count, step):
             count = min(step, rows.count - first)
             own = mask.slice(first, count)
-            passed = int(own.true_count)
-            if not passed:
+            if not own.true_count:
                 continue
             begin = rows.begin + first
             arrays = {
                 name: pc.filter(array.slice(first, count), own) for name, array in passing.columns.items()
             }
-            arrays.update({name: array.slice(done, passed) for name, array in passing.kept.items()})
-            done += passed
             if dropping:
                 projection = self._projection(piece.reader, self._columns_of(dropping))
                 wanted = projection.read_wanted(begin, begin + count, own)
@@ -270,7 +236,6 @@ class PieceReader:
                 part = rows.part(first, first + count)
                 arrays.update(self._of_range(piece, part, own, others))
             batches.append(self._assembled(arrays))
-        self._saw(batches)
         return batches
 
     def _of_range(
@@ -301,31 +266,9 @@ class PieceReader:
             [_plain(arrays[field.name], field.type) for field in self._schema], schema=self._schema
         )
 
-    def _filtered(self, piece: Piece, passing: Passing, mask: pa.BooleanArray) -> list[pa.RecordBatch]:
-        """The rows of a range at which `mask` is true, if there are many: the whole range is decoded."""
-        rows = passing.selection
-        parts = (
-            rows.part(first, min(first + self._batch_rows, rows.count))
-            for first in range(0, rows.count, self._batch_rows)
-        )
-        late = self._late(passing)
-        batches = []
-        done = 0
-        for part in parts:
-            first = part.begin - rows.begin
-            own = mask.slice(first, part.count)
-            passed = int(own.true_count)
-            arrays = {name: array.slice(first, part.count) for name, array in passing.columns.items()}
-            arrays.update(self._picked_columns(piece, part, late))
-            arrays = {name: pc.filter(array, own) for name, array in arrays.items()}
-            arrays.update({name: array.slice(done, passed) for name, array in passing.kept.items()})
-            done += passed
-            batches.append(self._assembled(arrays))
-        return batches
-
     def _late(self, passing: Passing) -> list[str]:
         """The columns that are still to be read."""
-        return [name for name in self._names if name not in passing.columns and name not in passing.kept]
+        return [name for name in self._names if name not in passing.columns]
 
     def _rows_at_once(self, selection: Selection | None) -> int:
         """Number of rows of a selection, or wanted by a mask, that are materialized as one batch."""

@@ -29,7 +29,6 @@ from lance_engine.expr.tree import (
 )
 from lance_engine.scan.native_tests import native_tests
 from lance_engine.scan.paths import field_path, path_text
-from lance_engine.scan.projection import Projection
 from lance_engine.scan.reader import RowsReader
 from lance_engine.scan.selection import Selection
 from lance_engine.scan.system import SYSTEM_FIELDS
@@ -119,8 +118,6 @@ class Passing:
         self.selection = selection
         #: columns of all rows of the selection
         self.columns: dict[str, pa.Array] = {}
-        #: columns of the passing rows only
-        self.kept: dict[str, pa.Array] = {}
         self._mask = live
         self.count = selection.count if live is None else int(live.true_count)
         self.decoded = 0
@@ -130,19 +127,15 @@ class Passing:
         step: Step,
         coded: Callable[[str], bool],
         wanted: Collection[str],
-        keep: Callable[[str], Projection | None] | None = None,
     ) -> None:
         """Keep only the rows that pass `step`; of the columns read, keep those that are `wanted`.
 
-        Columns for which `coded` is true are read as dictionaries. For the last step, `keep` gives what reads
-        a column for the result.
+        Columns for which `coded` is true are read as dictionaries.
         """
         tested = self.count
         if step.can_fail or self.count < self.selection.count * self._few_share(step, coded):
             self.compress()
-        mask = None if keep is None else self._tested_and_kept(step, keep)
-        if mask is None:
-            mask = self._tested_natively(step)
+        mask = self._tested_natively(step)
         if mask is None:
             mask = self._evaluated(step, coded, wanted)
         mask = false_for_null(mask)
@@ -165,23 +158,6 @@ class Passing:
             return None
         self.decoded += self.selection.count
         return evaluate(step.native.node, projection.read(self.selection))
-
-    def _tested_and_kept(
-        self, step: Step, keep: Callable[[str], Projection | None]
-    ) -> pa.BooleanArray | None:
-        """The result of a step whose only column is kept where it passes: it is decoded once for both."""
-        single = None if step.native is None else step.native.single
-        if single is None or not self.selection.is_range or single[0] in self.columns:
-            return None
-        name, test = single
-        projection = keep(name)
-        if projection is None or not projection.keeps(test):
-            return None
-        batch, mask = projection.read_passing(self.selection.begin, self.selection.end, test)
-        self.decoded += self.selection.count
-        kept = batch.column(0)
-        self.kept[name] = kept if self._mask is None else pc.filter(kept, pc.filter(self._mask, mask))
-        return mask
 
     def _evaluated(
         self, step: Step, coded: Callable[[str], bool], wanted: Collection[str]
@@ -222,8 +198,6 @@ class Passing:
         elif mask is not None and self.count < self.selection.count:
             self.columns = {name: pc.filter(array, mask) for name, array in self.columns.items()}
             self.selection = self.selection.where(mask)
-        self.columns.update(self.kept)
-        self.kept = {}
 
     def _run(self) -> tuple[int, int] | None:
         """The begin and end of the passing rows of a range, if they are contiguous."""

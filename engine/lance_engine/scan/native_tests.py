@@ -48,13 +48,6 @@ class NativeTests:
     tests: dict[str, tuple[str, kernels.ValueTest]]
     """By the name of such a column: the column that is tested, and how."""
 
-    @property
-    def single(self) -> tuple[str, kernels.ValueTest] | None:
-        """The column and its test, if the condition is only that this passes."""
-        if len(self.tests) > 1 or not isinstance(self.node, Column):
-            return None
-        return next(iter(self.tests.values()))
-
     def projection(self, reader: RowsReader) -> Projection | None:
         """A reader for the truth values; None if the columns are missing or cannot be tested."""
         return reader.tests(self, self.tests)

@@ -207,21 +207,6 @@ class Projection:
                 lambda: begin + np.flatnonzero(to_numpy(mask)),
             )
 
-    def keeps(self, test: kernels.ValueTest) -> bool:
-        """Whether `read_passing` can be called."""
-        decoders = self._decoders
-        return self.takes_masks and not decoders.required and decoders.columns.keep(test)
-
-    def read_passing(
-        self, begin: int, end: int, test: kernels.ValueTest
-    ) -> tuple[pa.RecordBatch, pa.BooleanArray]:
-        """The rows of [begin, end) whose only column passes a test, and which rows these are."""
-        note_pages(partial(self.page_map.touched, Selection.of_range(begin, end)))
-        with self._reader.placed():
-            kept, passing = self._decoders.columns.decode_passing(begin, end, test)
-            mask = pa.Array._import_from_c(passing.address, pa.bool_())
-            return self._import(kept, lambda: begin + np.flatnonzero(to_numpy(mask))), mask
-
     def read_rows(self, rows: U32Array) -> pa.RecordBatch:
         """The rows at ascending offsets; an offset may repeat."""
         with self._reader.placed():

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "decode/by_width.hpp"
 #include "decode/v2_0/array_decoder.hpp"
 
 namespace lance::v2_0 {
@@ -69,16 +70,7 @@ class DictionaryDecoder : public ArrayDecoder {
     dictionary_->gather({indices.data.data(), indices.data.size()}, index_type_.width, count, out.values);
     out.values.add_length(-count);  // the page counts
     const uint8_t* codes = indices.data.data();
-    switch (index_type_.width) {
-      case 1:
-        return append_validity(codes, count, out.validity);
-      case 2:
-        return append_validity(reinterpret_cast<const uint16_t*>(codes), count, out.validity);
-      case 4:
-        return append_validity(reinterpret_cast<const uint32_t*>(codes), count, out.validity);
-      default:
-        return append_validity(reinterpret_cast<const uint64_t*>(codes), count, out.validity);
-    }
+    of_width(codes, index_type_.width, [&](const auto* at) { append_validity(at, count, out.validity); });
   }
 
   void metadata_ranges(std::vector<Range>& ranges) const override {

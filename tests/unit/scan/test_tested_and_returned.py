@@ -1,4 +1,4 @@
-"""A column that is tested and returned is decoded once: the same as filtering what was decoded."""
+"""Columns that are tested and returned: the same as filtering what was decoded."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import pytest
 from counts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lance_engine import kernels
 from lance_engine.dataset import DatasetVersion
 from lance_engine.write.dataset import write_dataset
 
@@ -96,35 +95,9 @@ def test_rows_are_those_that_filtering_finds(
     assert found.cast(wanted.select(columns).schema).equals(wanted.select(columns))
 
 
-@pytest.mark.parametrize("condition", ["word <> ''", "nullable LIKE '%w%'", "cents > 0.05"])
-def test_bytes_are_read_once(table: pa.Table, tmp_path: Path, condition: str) -> None:
-    column = condition.split()[0]
-    dataset = DatasetVersion(write_dataset(table.select([column]), str(tmp_path / "t.lance")))
-    read = []
-    for filter in (condition, None) * 2:  # the first scans read metadata
-        scan = dataset.scan(filter=filter)
-        assert scan.to_table().num_rows
-        assert scan.metrics is not None
-        read.append(scan.metrics.bytes_read)
-    assert read[2] == read[3]
-
-
-def test_only_columns_of_codes_are_tested_and_kept(dataset: DatasetVersion) -> None:
-    reader = dataset._reader(0)
-    test = kernels.string_set_test([b"few"], False)
-    assert reader.projection(("word",)).keeps(test)
-    assert not reader.projection(("text",)).keeps(test)
-    assert not reader.projection(("word", "nullable")).keeps(test)
-    assert not reader.projection(("cents",)).keeps(test)
-    assert not reader.projection(("pair",)).keeps(test)
-    with pytest.raises(ValueError, match="cannot be tested and kept"):
-        kernels.Columns([reader.built(reader.field("text")).decoder]).decode_passing(0, 8, test)
-
-
-def test_many_entries_are_not_kept_as_codes(tmp_path: Path) -> None:
+def test_dictionaries_of_many_entries(tmp_path: Path) -> None:
     words = [f"a longer word with the number {row % 9_000 // 2}" for row in range(54_000)]
     dataset = DatasetVersion(write_dataset(pa.table({"word": words}), str(tmp_path / "t.lance")))
-    assert dataset._reader(0).is_dictionary_coded("word")
     wanted = [word for word in words if word != "a longer word with the number 7"]
     scan = dataset.scan(filter="word <> 'a longer word with the number 7'", batch_size=10_000)
     assert scan.to_table()["word"].to_pylist() == wanted
