@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from lance_engine.arrow_values import array, of_numpy, scalar, to_numpy
     from lance_engine.cache import METADATA, memory_limit, set_memory_limit
     from lance_engine.distinct import distinct as distinct_numbers
+    from lance_engine.events import Event, observe, timed
     from lance_engine.interrupts import load
     from lance_engine.kernels import RowPieces
     from lance_engine.legible import legible as legible_text
@@ -40,6 +41,7 @@ else:
             "arrow_values": "array of_numpy scalar to_numpy",
             "cache": "METADATA memory_limit set_memory_limit",
             "distinct": "distinct=distinct_numbers",
+            "events": "Event observe timed",
             "interrupts": "load",
             "kernels": "RowPieces",
             "legible": "legible_line legible=legible_text without_secrets",

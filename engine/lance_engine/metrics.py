@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from lance_engine.events import emit, is_observed
 from lance_engine.public import Public
 
 
@@ -34,8 +35,8 @@ class ScanMetrics(Public):
 
     _ours: ClassVar[frozenset[str]] = frozenset(
         {
-            "add", "add_read", "add_time", "count_pages", "counts", "end", "filtered_by", "phase", "touch",
-            "wait_for_end",
+            "add", "add_read", "add_time", "count_pages", "counts", "end", "filtered_by", "phase",
+            "reported_for", "touch", "wait_for_end",
         }
     )  # fmt: skip
 
@@ -75,6 +76,7 @@ class ScanMetrics(Public):
 
     `wait` is the part of the others, also summed over threads, in which bytes had not arrived yet.
     """
+    _source: tuple[str, int] | None = field(default=None, repr=False, compare=False)
     _pushed: Callable[[], str] | None = field(default=None, repr=False, compare=False)
     _touched: list[Callable[[], Iterable[Touched]]] = field(default_factory=list, repr=False, compare=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
@@ -123,6 +125,18 @@ class ScanMetrics(Public):
         """Note that the scan has ended, after this time by the clock: the numbers are complete."""
         self.add_time("total", seconds)
         self._ended.set()
+        if self._source is not None:
+            path, version = self._source
+            emit(
+                "scan", seconds, path=path, version=version, rows=self.rows_out, bytes_read=self.bytes_read,
+                requests=self.requests, cache_hits=self.cache_hits, cache_bytes=self.cache_bytes,
+                rows_decoded=self.rows_decoded, fragments=self.fragments_read,
+            )  # fmt: skip
+
+    def reported_for(self, path: str, version: int) -> None:
+        """Report the scan of a version when it ends, if anyone observes scans."""
+        if is_observed("scan"):
+            self._source = path, version
 
     def wait_for_end(self, timeout: float) -> None:
         """Wait until the scan has ended, at most `timeout` seconds."""

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from lance_engine.base import LiveObjects
+from lance_engine.base import LiveObjects, timed
 from lance_engine.errors import InvalidArgumentError, LanceError
 
 from lance_sql.catalog.access import UNRESTRICTED, Restrictions
@@ -80,6 +80,8 @@ class SqlSession:
         self.searching = SessionSearches(self, engine)
         self._closed = False
         self._beside: SqlSession | None = None
+        #: whether only another session uses this one, whose statements nobody has written
+        self._is_internal = False
         #: whether queries are checked for conflicts when transactions are committed
         self.serializable = False
         self._planner = Planner(engine, catalog, self._binding)
@@ -188,7 +190,10 @@ class SqlSession:
         if params is not None:
             check_parameters(params)
         with self._alone:
-            return self._executed(statement, params, progress)
+            if self._is_internal:
+                return self._executed(statement, params, progress)
+            with timed("statement", engine=self.engine, text=statement.original):
+                return self._executed(statement, params, progress)
 
     def _executed(self, statement: Statement, params: Parameters, progress: ProgressOption) -> QueryResult:
         self._finish_streams()
@@ -274,6 +279,7 @@ class SqlSession:
         if self._beside is None:
             self._beside = SqlSession(engine="duckdb", restrictions=self._engine.restrictions())
             self._beside._set_up(self.catalog, self._beside._engine)
+            self._beside._is_internal = True
             self._beside.sql("SET TimeZone = 'UTC'")  # as in DataFusion
         return self._beside
 

@@ -25,7 +25,7 @@ FLOORS = {
         __init__
         cli
         report  shell  notebook  dbapi
-        polars  torch  dask  huggingface  dbt  ray  daft
+        polars  torch  dask  huggingface  dbt  ray  daft  otel
         api  spark
         parts
         session
@@ -66,6 +66,7 @@ FLOORS = {
         encodings
         format  io
         metrics
+        events
         schema_limits
         blob_type
         schema_tree

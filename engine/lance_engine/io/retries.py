@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple, TypeVar
 
 from lance_engine.errors import LanceError, MissingFileError, StorageUnavailableError
+from lance_engine.events import emit
 from lance_engine.io.access import refused
 from lance_engine.io.cloud_options import Waiting
 from lance_engine.io.object_errors import RETRIED, Failure, Outcome, failure_of
@@ -61,6 +62,10 @@ class Retries:
             try:
                 result = attempt(number)
                 self._busy_in_row = 0
+                emit(
+                    "request", time.monotonic() - started, operation=request.operation, path=request.uri,
+                    attempts=number + 1,
+                )  # fmt: skip
                 return result
             except LanceError:
                 raise
@@ -74,6 +79,10 @@ class Retries:
                 pause = _pause(number - 1)
                 if once or elapsed + pause > self._patience(failure):
                     raise _unavailable(failure, request, number, elapsed) from None
+                emit(
+                    "retry", elapsed, operation=request.operation, path=request.uri,
+                    outcome=failure.outcome.name.lower(), reason=failure.reason, pause=pause,
+                )  # fmt: skip
                 if failure.outcome is Outcome.BUSY:
                     self._be_quiet()
             time.sleep(pause)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Final
 
 from lance_engine.errors import CommitConflictError
+from lance_engine.events import emit
 from lance_engine.table.snapshot import Snapshot
 from lance_engine.table.versions import open_snapshot
 
@@ -23,7 +24,8 @@ def redo_on_conflict(snapshot: Snapshot, operation: Callable[[Snapshot], Snapsho
     for attempt in range(MAX_ATTEMPTS - 1):
         try:
             return operation(snapshot)
-        except CommitConflictError:
+        except CommitConflictError as error:
+            emit("conflict", path=snapshot.uri, version=snapshot.version, reason=error.message)
             time.sleep(random.uniform(0, _FIRST_PAUSE * 2**attempt))
             snapshot = latest(snapshot)
     return operation(snapshot)

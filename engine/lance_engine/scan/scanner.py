@@ -280,10 +280,10 @@ class Scanner(Public):
                 return self.reader.count(piece, metrics)
 
             rows = sum(ordered_map(count, self.pieces(metrics, counted=True), 2 * num_threads()))
-        metrics.end(time.perf_counter() - begin)
         rows = max(0, rows - self.offset)
         rows = rows if self.limit is None else min(rows, self.limit)
         metrics.add(rows_out=rows)
+        metrics.end(time.perf_counter() - begin)
         return rows
 
     def addresses(self) -> Iterator[npt.NDArray[np.uint64]]:
@@ -348,6 +348,7 @@ class Scanner(Public):
     def start(self) -> ScanMetrics:
         """Start a run; its metrics are added to the result."""
         metrics = self._metrics = ScanMetrics()
+        metrics.reported_for(self._snapshot.uri, self._snapshot.version)
         metrics.add_time("plan", self._plan_seconds)
         if self.filter is not None:
             metrics.filtered_by(self.filter.__str__)

@@ -21,6 +21,7 @@ from lance_engine.errors import (
     UnsupportedFeatureError,
     VersionNotFoundError,
 )
+from lance_engine.events import emit
 from lance_engine.format.manifest import Manifest, serialize_manifest_file
 from lance_engine.format.operations import Delete, Operation, Overwrite, Restore, Update
 from lance_engine.format.transaction import Transaction, parse_transaction, serialize_transaction
@@ -86,6 +87,7 @@ def commit(
     no longer applies. Both name the conflicting version and operation. DatasetExistsError: `read_version` is
     0 and the dataset exists.
     """
+    begin = time.monotonic()
     store = open_store(target, storage_options)
     identifier = transaction_id or str(uuid.uuid4())
     transaction = Transaction(read_version, identifier, _with_keys(operation, read), dict(properties or {}))
@@ -119,6 +121,10 @@ def commit(
             attempt.remove_deletion_files()
             delete_quietly(store, files)
         raise
+    emit(
+        "commit", time.monotonic() - begin, path=store.uri, version=snapshot.version,
+        operation=type(operation).__name__, attempts=number + 1,
+    )  # fmt: skip
     clean_up_if_due(snapshot)
     return snapshot
 
