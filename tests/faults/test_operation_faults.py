@@ -24,17 +24,22 @@ CHANGES: dict[str, Callable[[DatasetVersion], DatasetVersion]] = {
     "add": lambda dataset: dataset.add_columns({"n": "id + 1"}),
     "alter": lambda dataset: dataset.alter_column("id", type=pa.int32()),
     "compact": lambda dataset: dataset.compact(),
+    "btree": lambda dataset: dataset.create_index("id"),
+    "bitmap": lambda dataset: dataset.create_index("s", "bitmap"),
+    "inverted": lambda dataset: dataset.create_index("s", "inverted"),
 }
 
 
 class FailingStore(MemoryStore):
-    """Fails at the n-th file written, counting data, deletion and transaction files, and manifests."""
+    """Fails at the n-th file begun or ended, or part of one: data, deletions, transactions and manifests."""
 
     def __init__(self, files: dict[str, bytes], fail_at: int) -> None:
         super().__init__()
         self._files = dict(files)
         self._left = fail_at
         self.failed = ""
+        #: files that were begun, and neither ended nor discarded
+        self.begun: set[object] = set()
 
     def _count(self, path: str) -> None:
         self._left -= 1
@@ -44,7 +49,25 @@ class FailingStore(MemoryStore):
 
     def create(self, path: str):  # type: ignore[no-untyped-def]
         self._count(path)
-        return super().create(path)
+        sink = super().create(path)
+        self.begun.add(sink)
+        discard, close, write = sink.discard, sink.close, sink.write
+
+        def discarded() -> None:
+            self.begun.discard(sink)
+            discard()
+
+        def closed() -> None:
+            self.begun.discard(sink)  # also if it fails: the store removes what it has then
+            close()
+
+        def written(data: bytes) -> int:
+            if data:
+                self._count(path)
+            return write(data)
+
+        sink.discard, sink.close, sink.write = discarded, closed, written  # type: ignore[method-assign, assignment]
+        return sink
 
     def put(self, path: str, data: bytes) -> None:
         self._count(path)
@@ -65,11 +88,12 @@ def files() -> dict[str, bytes]:
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_storage_fills_up(files: dict[str, bytes], change: str) -> None:
-    for fail_at in range(1, 50):
+    for fail_at in range(1, 500):
         store = FailingStore(files, fail_at)
         dataset = DatasetVersion.open(store)  # type: ignore[arg-type]
         with contextlib.suppress(OSError):
             CHANGES[change](dataset)
+        assert not store.begun, "a file that is not complete stays open, on a disk under a temporary name"
         if not store.failed:
             break
         after = DatasetVersion.open(store)  # type: ignore[arg-type]

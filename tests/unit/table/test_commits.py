@@ -341,6 +341,29 @@ def test_our_own_commit_is_recognised_after_a_lost_answer() -> None:
     assert len(store.list("_transactions")) == 2
 
 
+@pytest.mark.parametrize("others", [0, 1, 3])
+def test_our_own_creation_is_recognised_after_a_lost_answer(others: int) -> None:
+    """Also if others have changed the dataset since; what somebody else created is not ours."""
+
+    class Forgetful(MemoryStore):
+        creations = 0
+
+        def put_if_absent(self, path: str, data: bytes) -> None:
+            super().put_if_absent(path, data)
+            if path == NamingScheme.V2.path(1):
+                self.creations += 1
+                _others_commit(self, *[Append(())] * others)
+                raise FileExistsError(path)
+
+    store = Forgetful()
+    snapshot = _create(store, _fragment())
+    assert snapshot.version == 1
+    assert list_versions(store).versions == tuple(range(1, others + 2))  # type: ignore[union-attr]
+    with pytest.raises(DatasetExistsError):
+        _create(store, _fragment())
+    assert store.creations == 1
+
+
 def test_local_commits_leave_a_hint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = LocalStore(tmp_path)
     _create(store)
