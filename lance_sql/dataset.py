@@ -25,7 +25,7 @@ from lance_sql.display.frames import to_pandas, to_polars
 from lance_sql.engines.duckdb.source import DuckDBSource
 from lance_sql.engines.partitions import TableScanner
 from lance_sql.engines.table import EngineTable
-from lance_sql.other_names import DATASET, SCAN_OPTIONS, no_attribute
+from lance_sql.other_names import DATASET, SCAN_OPTIONS, other_attribute
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -77,8 +77,8 @@ class Dataset(SqlDataset, DuckDBSource):
 
     if not TYPE_CHECKING:  # type checkers see the real attributes only
 
-        def __getattr__(self, name: str) -> NoReturn:
-            raise no_attribute(self, "A dataset", name, DATASET, dir(type(self)))
+        def __getattr__(self, name: str) -> Any:
+            return other_attribute(self, "A dataset", name, DATASET, dir(type(self)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _reopen, (self.uri, self.version, self.snapshot.storage_options)

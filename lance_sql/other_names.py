@@ -1,8 +1,10 @@
-"""Names that other libraries use: what to call here instead."""
+"""Names that other libraries use: what they are here, or what to call instead."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 #: Of `lance_sql`.
 PACKAGE = {
@@ -123,7 +125,7 @@ DATASET = {
     "pl": "ds.to_polars()",
     "query": "ds.scan(columns, filter) or lance_sql.sql(query)",
     "read": "ds.to_table()",
-    "partition_expression": "ds.to_arrow_dataset()",
+    "partition_expression": "ds.to_arrow_dataset().partition_expression",
     "replace_schema": "ds.to_table().cast(schema)",
     "sample": "lance_sql.sql(\"FROM 'path.lance' USING SAMPLE 10 ROWS\")",
     "select": "ds.scan(columns)",
@@ -141,6 +143,8 @@ DATASET = {
     "where": "ds.scan(filter='price > 10')",
     "with_columns": "ds.add_columns({'name': 'expression'})",
     "write": "lance_sql.write(data, ds.uri, mode='append')",
+    "write_parquet": "lance_sql.sql(\"COPY (FROM 'path.lance') TO 'x.parquet'\")",
+    "to_parquet": "lance_sql.sql(\"COPY (FROM 'path.lance') TO 'x.parquet'\")",
 }
 
 #: Options of a dataset's `to_table`, `to_batches` and `scanner`.
@@ -207,6 +211,20 @@ RESULT = {
     "write_csv": "lance_sql.sql(\"COPY (SELECT ...) TO 'x.csv'\")",
     "write_parquet": "lance_sql.sql(\"COPY (SELECT ...) TO 'x.parquet'\")",
 }
+
+
+#: what is our own member by another name
+_SAME = re.compile(r"(?:ds|con|result)\.(\w+)(?:\(\))?")
+
+
+def other_attribute(
+    owner: object, shown: str, name: str, elsewhere: Mapping[str, str], known: Iterable[str]
+) -> Any:
+    """What an attribute of another library is here; AttributeError if no single member of `owner` is that."""
+    same = _SAME.fullmatch(elsewhere.get(name, ""))
+    if same is None:
+        raise no_attribute(owner, shown, name, elsewhere, known)
+    return getattr(owner, same.group(1))
 
 
 def no_attribute(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from lance_sql.engines.base import Parameters
-from lance_sql.other_names import CONNECTION, no_attribute
+from lance_sql.other_names import CONNECTION, other_attribute
 from lance_sql.session.result import QueryResult
 from lance_sql.session.sql_session import SqlSession
 
@@ -31,8 +31,8 @@ class Connection:
 
     if not TYPE_CHECKING:  # type checkers see the real attributes only
 
-        def __getattr__(self, name: str) -> NoReturn:
-            raise no_attribute(self, "A connection", name, CONNECTION, dir(type(self)))
+        def __getattr__(self, name: str) -> Any:
+            return other_attribute(self, "A connection", name, CONNECTION, dir(type(self)))
 
     @property
     def engine(self) -> str:

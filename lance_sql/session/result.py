@@ -6,7 +6,7 @@ import time
 import weakref
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import pyarrow as pa
 from lance_engine.errors import LanceError
@@ -14,7 +14,7 @@ from lance_engine.errors import LanceError
 from lance_sql.engines.base import Engine, Query
 from lance_sql.engines.finished import Finished
 from lance_sql.engines.statement_run import StatementRun
-from lance_sql.other_names import RESULT, no_attribute
+from lance_sql.other_names import RESULT, other_attribute
 from lance_sql.session.metrics import final_metrics, scan_metrics
 from lance_sql.session.reporting import reported
 from lance_sql.types.columns import columns
@@ -85,8 +85,8 @@ class QueryResult:
 
     if not TYPE_CHECKING:  # type checkers see the real attributes only
 
-        def __getattr__(self, name: str) -> NoReturn:
-            raise no_attribute(self, "A result", name, RESULT, dir(type(self)))
+        def __getattr__(self, name: str) -> Any:
+            return other_attribute(self, "A result", name, RESULT, dir(type(self)))
 
     def arrow(self) -> pa.Table:
         """All rows as a pyarrow table."""
