@@ -3,8 +3,9 @@
     %%lance_sql -d warehouse/ --out top
     SELECT category, count(*) FROM sales GROUP BY 1
 
-The result is displayed as a table, and stored under the name given with ``--out``. A session lasts until the
-directory or the engine changes. `lance_sql.progress.bar` shows the progress of long operations in a cell.
+The result is displayed as a table, and stored under the name given with ``--out``; Arrow tables are displayed
+in the same way. A session lasts until the directory or the engine changes. `lance_sql.progress.bar`
+shows the progress of long operations in a cell.
 """
 
 from __future__ import annotations
@@ -14,10 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from lance_engine.errors import LanceError
 
+from lance_sql.display.tables import html_table, text_table
+
 if TYPE_CHECKING:
     from lance_sql.session.connection import Connection
     from lance_sql.session.result import QueryResult
 
+_SHOWN_ROWS = 20
 _USAGE = "%%lance_sql [-d DIRECTORY] [-e ENGINE] [-o NAME] [--progress]"
 
 
@@ -78,3 +82,10 @@ def _options(line: str) -> dict[str, Any]:
 def load_ipython_extension(shell: Any) -> None:
     """Called by ``%load_ext lance_sql.notebook``."""
     shell.register_magic_function(Magic(shell.user_ns).cell, "line_cell", "lance_sql")
+    formats = shell.display_formatter.formatters
+    formats["text/html"].for_type_by_name(
+        "pyarrow.lib", "Table", lambda table: html_table(table, _SHOWN_ROWS)
+    )
+    formats["text/plain"].for_type_by_name(
+        "pyarrow.lib", "Table", lambda table, printer, _: printer.text(text_table(table, _SHOWN_ROWS))
+    )

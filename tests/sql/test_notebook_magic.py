@@ -6,6 +6,7 @@ import io
 
 import pyarrow as pa
 import pytest
+from IPython.core.formatters import DisplayFormatter
 from lance_engine.progress import ProgressEvent
 
 import lance_sql
@@ -19,6 +20,7 @@ class Notebook:
     def __init__(self) -> None:
         self.user_ns: dict[str, object] = {}
         self.magics: dict[str, object] = {}
+        self.display_formatter = DisplayFormatter()
 
     def register_magic_function(self, function, magic_kind, magic_name):
         assert magic_kind == "line_cell"
@@ -55,6 +57,10 @@ def test_the_magic_in_ipython(things, tmp_path):
     shell.run_line_magic("load_ext", "lance_sql.notebook")
     result = shell.run_cell_magic("lance_sql", f"-d {tmp_path}", "SELECT min(id) FROM things")
     assert result.fetchall() == [(0,)]
+    text, _ = shell.display_formatter.format(things.head(2))
+    assert text["text/plain"] == str(lance_sql.sql("SELECT * FROM things LIMIT 2"))
+    html = shell.display_formatter.formatters["text/html"].lookup(things.head(2))
+    assert "<table" in html(things.head(2))
 
 
 def test_datasets_plans_and_results_show_themselves(things):
