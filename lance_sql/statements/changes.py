@@ -55,7 +55,7 @@ def delete(session: Session, statement: exp.Delete, params: Parameters) -> pa.Ta
             found: pa.Table | Rows = counted(dataset.count_rows())
         else:
             found = returned(session, returning, dataset.scan().to_table(), name_of(table))
-        session.catalog.looked_for(dataset, _any_row)
+        session.catalog.looked_for(dataset, any_row)
         session.catalog.renew(dataset.truncate())
         return found
     columns = list(dataset.schema.names) if returning is not None else []
@@ -245,7 +245,8 @@ def _lent(computing: Session, target: SqlDataset, text: str) -> AbstractContextM
     return computing.lend(target, Statement(text).system_columns)
 
 
-def _any_row(part: SqlDataset) -> bool:
+def any_row(part: SqlDataset) -> bool:
+    """For statements that change all rows."""
     return part.count_rows() > 0
 
 

@@ -11,6 +11,7 @@ from lance_engine.operations import with_constraints
 from lance_sql.catalog.transaction import Mode
 from lance_sql.engines.base import Parameters
 from lance_sql.errors import SqlError, TableNotFoundError
+from lance_sql.statements.changes import any_row
 from lance_sql.statements.clauses import refuse_unsupported_clauses
 from lance_sql.statements.constraints import declared_constraints
 from lance_sql.statements.outcome import counted, done
@@ -153,6 +154,6 @@ def truncate(session: Session, statement: exp.TruncateTable) -> pa.Table | None:
         return None
     refuse_unsupported_clauses(statement)
     rows = dataset.count_rows()
-    session.catalog.looked_for(dataset, lambda part: part.count_rows() > 0)
+    session.catalog.looked_for(dataset, any_row)
     session.catalog.renew(dataset.truncate())
     return counted(rows)

@@ -172,6 +172,17 @@ def test_queries_before_a_transaction_are_no_reads_of_it(folder, engine, change,
     assert [row[0] for row in rows(folder)] == ([-6, 2, 3, 4, 5] if change.startswith("INSERT") else [2, 3])
 
 
+@pytest.mark.parametrize("statement", ["DELETE FROM t", "TRUNCATE t", "DELETE FROM t WHERE true"])
+def test_changes_of_all_rows_conflict_with_one_row_that_was_computed_from_them(folder, statement):
+    """No order explains both: the new row needs the others, and would have been removed with them."""
+    with lance_sql.connect(folder) as session, lance_sql.connect(folder) as other:
+        session.sql(f"BEGIN; {statement}")
+        other.sql("BEGIN; INSERT INTO t SELECT max(id) + 1, 50 FROM t; COMMIT")
+        with pytest.raises(CommitConflictError, match="read rows that another writer changed"):
+            session.sql("COMMIT")
+    assert [row[0] for row in rows(folder)] == [1, 2, 3, 4, 5]
+
+
 @pytest.mark.parametrize("value", ["least_id()", "(SELECT min(id) FROM t)", "(SELECT id FROM firsts)"])
 def test_values_that_are_computed_from_tables_are_reads(folder, value):
     with lance_sql.connect(folder) as session, lance_sql.connect(folder) as other:

@@ -30,6 +30,8 @@ REFUSED = [
     "INSERT INTO t AT (VERSION => 1) (id) VALUES (9)",
     "INSERT INTO t PARTITION (id = 1) SELECT 'z', 1",
     "INSERT INTO t (id) VALUES (9) RETURNING id INTO z",
+    "INSERT INTO t",
+    "INSERT INTO t (id)",
     "MERGE INTO t AT (VERSION => 1) USING o ON t.id = o.id WHEN MATCHED THEN DELETE",
     "MERGE INTO t USING (SELECT x, s, id FROM o) o ON t.id = o.id WHEN NOT MATCHED THEN INSERT",
     "TRUNCATE t, o",
