@@ -49,8 +49,8 @@ def run_tasks(
         return result
 
     def job() -> list[Result]:
-        found: list[Result] = context.parallelize(numbered, len(numbered)).map(run).collect()
-        return found
+        results: list[Result] = context.parallelize(numbered, len(numbered)).map(run).collect()
+        return results
 
     results: list[Result] = watched(
         spark, job, f"lance: {stage}", lambda: reporter.update(done.value, sum(rows))

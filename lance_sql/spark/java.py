@@ -26,8 +26,8 @@ def java_version() -> int | None:
     shown = subprocess.run(
         [command, "-version"], capture_output=True, text=True, timeout=60, check=False
     ).stderr
-    found = re.search(r'version "(?:1\.)?(\d+)', shown)
-    return int(found.group(1)) if found else None
+    version = re.search(r'version "(?:1\.)?(\d+)', shown)
+    return int(version.group(1)) if version else None
 
 
 def java_problem() -> str | None:

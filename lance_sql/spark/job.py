@@ -75,8 +75,12 @@ class WriteJob:
                     declared.stable_row_ids if options.stable_row_ids is None else options.stable_row_ids
                 ),
             )
-        self.options = options
         existing = options.latest()
+        if existing is not None and overwrite and options.keeps_schema and declared is None:
+            version = options.data_storage_version or existing.manifest.storage_version
+            # Files of version 0.1 can only be read.
+            options = dataclasses.replace(options, data_storage_version=None if version == "0.1" else version)
+        self.options = options
         if existing is not None and options.create:
             raise _exists(existing.uri)
         if existing is None:
@@ -91,7 +95,7 @@ class WriteJob:
         offered = arrow_schema(schema)
         self._added: pa.Schema | None = None
         if extended is None:
-            created = stored_schema(schema) if declared is None else declared.schema
+            created = self._created(existing, schema)
             created = with_fixed_sizes(created, options.fixed_size_lists or {})
             created = with_compression(created, options.compression)
             if WriteOptions(storage_version_for(options.data_storage_version, None, created)).version >= (
@@ -106,6 +110,15 @@ class WriteJob:
         self._storage_version = storage_version_for(options.data_storage_version, extended, created)
         check_fits(offered, self._schema)
         check_writable(self._schema, self._write_options().version)
+
+    def _created(self, existing: Snapshot | None, schema: StructType) -> pa.Schema:
+        """The columns of a new table; those of a catalog stay, with constraints, when rows are replaced."""
+        declared = declared_in(self.options)
+        if declared is not None:
+            return declared.schema
+        if existing is None or not self.options.keeps_schema or self.options.merge_schema:
+            return stored_schema(schema)
+        return existing.schema.to_arrow()
 
     def write(self, batches: Iterable[pa.RecordBatch]) -> WrittenFragments:
         """In a task: write the batches to data files. A failing task leaves no file behind."""

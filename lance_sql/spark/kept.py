@@ -26,12 +26,12 @@ def open_kept(options: Options) -> DatasetVersion:
     if len(opened.snapshot.fragments) > _MOST_FRAGMENTS:
         return opened
     with _lock:
-        found = next((dataset for dataset in _kept if _is_same(dataset, opened)), opened)
-        if found in _kept:
-            _kept.remove(found)
-        _kept.append(found)
+        kept = next((dataset for dataset in _kept if _is_same(dataset, opened)), opened)
+        if kept in _kept:
+            _kept.remove(kept)
+        _kept.append(kept)
         del _kept[:-_MOST_KEPT]
-        return found
+        return kept
 
 
 def _is_same(one: DatasetVersion, other: DatasetVersion) -> bool:

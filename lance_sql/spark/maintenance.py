@@ -92,12 +92,12 @@ def compact(
             return snapshot
         reporter = Reporter(progress)
         at = _pinned(options, snapshot)
-        pieces = [
-            (number, piece)
+        partitions = [
+            (number, partition)
             for number, group in enumerate(groups)
-            for piece in _pieces(snapshot, group, target_rows)
+            for partition in _partitions(snapshot, group, target_rows)
         ]
-        rows = [sum(split.stop - split.start for split in piece) for _, piece in pieces]
+        rows = [sum(split.stop - split.start for split in partition) for _, partition in partitions]
         with tagged_files(snapshot.store) as tag:
 
             def work(splits: list[ScanSplit]) -> list[bytes]:
@@ -106,9 +106,11 @@ def compact(
                 batches = scan_rows(here, here.schema.names, splits=splits).to_batches()
                 return _packed(write_fragments(here.store, here.schema, batches, limits))
 
-            written = run_tasks(spark, [piece for _, piece in pieces], work, reporter, "compacting", rows)
+            written = run_tasks(
+                spark, [partition for _, partition in partitions], work, reporter, "compacting", rows
+            )
             rewritten: list[Rewritten] = [(group, []) for group in groups]
-            for (number, _), fragments in zip(pieces, written, strict=True):
+            for (number, _), fragments in zip(partitions, written, strict=True):
                 rewritten[number][1].extend(_unpacked(fragments))
             return commit_rewrite(snapshot, rewritten, reporter)
 
@@ -158,12 +160,12 @@ def build_index(
         paths = [path for _, files in built for path in files]
         segments = tuple(segment for segment, _ in built)
         if len(segments) != 1 and not (segments and isinstance(target.kind, RowFinderKind)):
-            parts = [
+            covering = [
                 CoveringSegment(segment, segment.fragment_ids, SegmentFiles(snapshot, segment))
                 for segment in segments
                 if segment.fragment_ids is not None
             ]
-            segment, files = build_segment(snapshot, target, (), parts, reporter)
+            segment, files = build_segment(snapshot, target, (), covering, reporter)
             for unused in paths:
                 snapshot.store.delete(unused)
             segments, paths = (segment,), files
@@ -261,8 +263,8 @@ def delete(
         def work(splits: list[ScanSplit]) -> U64Array:
             return matching_addresses(at.open().snapshot, where, splits)
 
-        found = run_tasks(spark, shares, work, Reporter(progress), "finding rows", rows)
-        return delete_rows(snapshot, joined(found), where)
+        addresses = run_tasks(spark, shares, work, Reporter(progress), "finding rows", rows)
+        return delete_rows(snapshot, joined(addresses), where)
 
     return _done(options, once)
 
@@ -325,23 +327,23 @@ def _split(options: Options, where: str | None) -> tuple[list[list[ScanSplit]], 
     return shares, [sum(split.stop - split.start for split in splits) for splits in shares]
 
 
-def _pieces(snapshot: Snapshot, group: Sequence[Fragment], target_rows: int) -> list[list[ScanSplit]]:
+def _partitions(snapshot: Snapshot, group: Sequence[Fragment], target_rows: int) -> list[list[ScanSplit]]:
     """Ranges with `target_rows` live rows each, in order; the last one may be smaller."""
-    pieces: list[list[ScanSplit]] = [[]]
+    partitions: list[list[ScanSplit]] = [[]]
     room = target_rows
     for fragment in group:
         live = live_offsets(snapshot, fragment)
         start, done = 0, 0
         while done < len(live):
             if not room:
-                pieces.append([])
+                partitions.append([])
                 room = target_rows
             taken = min(room, len(live) - done)
             done += taken
             stop = fragment.physical_rows if done == len(live) else int(live[done])
-            pieces[-1].append(ScanSplit(fragment.id, start, stop))
+            partitions[-1].append(ScanSplit(fragment.id, start, stop))
             start, room = stop, room - taken
-    return [piece for piece in pieces if piece]
+    return [partition for partition in partitions if partition]
 
 
 def _shares(snapshot: Snapshot, count: int) -> list[list[int]]:

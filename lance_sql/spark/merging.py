@@ -27,7 +27,7 @@ from lance_sql.spark.row_changes import DELETE, INSERT, UPDATE, commit_changes, 
 from lance_sql.spark.session import ensure_registered
 from lance_sql.spark.tables import option_texts
 from lance_sql.spark.types import check_fits
-from lance_sql.spark.versions import arrow_schema
+from lance_sql.spark.versions import PANDAS_WARNING, arrow_schema
 
 _ADDRESS: Final = "_lance_address"
 _KEY: Final = "_lance_key_"
@@ -74,7 +74,7 @@ def merge(
 
             with warnings.catch_warnings():
                 # Spark imports pandas here and warns about version 3, which is not used.
-                warnings.filterwarnings("ignore", "PySpark does not yet fully support", FutureWarning)
+                warnings.filterwarnings("ignore", PANDAS_WARNING, FutureWarning)
                 written = pairs.mapInArrow(work, "written binary")
             reporter = Reporter(progress)
             reporter.begin("merging rows")
@@ -85,8 +85,8 @@ def merge(
                 lambda: reporter.update(0, None),
             )
             reporter.end()
-            parts = [pickle.loads(row.written) for row in rows]
-            return commit_changes(snapshot, frame.columns, parts)
+            changes = [pickle.loads(row.written) for row in rows]
+            return commit_changes(snapshot, frame.columns, changes)
 
     return Dataset(redo_on_conflict(options.open().snapshot, once))
 
@@ -129,8 +129,8 @@ def _changes(pairs: Iterable[pa.RecordBatch], matched: str, not_matched: str) ->
         new = addresses.null_count
         start = 0 if not_matched == "insert" else new
         stop = new if matched == "ignore" else batch.num_rows
-        found = DELETE if matched == "delete" else UPDATE
-        operations = np.where(np.arange(batch.num_rows) < new, INSERT, found)
+        change = DELETE if matched == "delete" else UPDATE
+        operations = np.where(np.arange(batch.num_rows) < new, INSERT, change)
         columns = [pa.array(operations), addresses, *batch.columns[:-1]]
         names = ["operation", "address", *batch.schema.names[:-1]]
         yield pa.RecordBatch.from_arrays(columns, names).slice(start, stop - start)

@@ -80,6 +80,7 @@ class Options:
     fixed_size_lists: Mapping[str, int] | None = None
     merge_schema: bool = False
     create: bool = False
+    keeps_schema: bool = False
     changed_version: int | None = None
     changed_columns: str | None = None
     # Streams
@@ -272,6 +273,7 @@ _OPTIONS: Final[Mapping[str, _Option]] = {
     "namespace": _Option(values.object, _INTERNAL),
     "declared": _Option(values.object, _INTERNAL),
     "parallelism": _Option(values.positive, _INTERNAL),
+    "keeps_schema": _Option(values.flag, _INTERNAL),
     "changed_version": _Option(values.positive, _INTERNAL),
     "changed_columns": _Option(values.one_of("add", "update"), _INTERNAL),
 }

@@ -91,11 +91,11 @@ def unpack(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.
         raise CorruptFileError(f"Spark's task ended with {rest.size} bytes of incomplete rows")
 
 
-def _joined(pieces: pa.Array) -> pa.Buffer:
+def _joined(values: pa.Array) -> pa.Buffer:
     """The bytes of all values, concatenated."""
-    _, ends, data = pieces.buffers()
-    kind = np.int64 if at.is_large_binary(pieces.type) else np.int32
-    offsets = np.frombuffer(ends, kind)[pieces.offset : pieces.offset + len(pieces) + 1]
+    _, ends, data = values.buffers()
+    kind = np.int64 if at.is_large_binary(values.type) else np.int32
+    offsets = np.frombuffer(ends, kind)[values.offset : values.offset + len(values) + 1]
     return data.slice(int(offsets[0]), int(offsets[-1] - offsets[0]))
 
 

@@ -49,11 +49,11 @@ def plan_splits(dataset: DatasetVersion, options: Options) -> PlannedSplits:
         splits = _first_rows(snapshot, splits, options.limit)
     elif filter is not None and len(splits) <= _MAX_PRUNED_FRAGMENTS:
         splits = rows_that_may_pass(snapshot, filter, shared_readers(snapshot))
-    parts = partition_splits(
+    partitions = partition_splits(
         snapshot, splits, options.partition_bytes, options.partitions, options.parallelism
     )
     return PlannedSplits(
-        parts,
+        partitions,
         sum(split.stop - split.start for split in splits),
         snapshot.physical_rows,
         len({split.fragment_id for split in splits}),

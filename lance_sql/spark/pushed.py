@@ -27,14 +27,14 @@ _EPOCH: Final = datetime.datetime(1970, 1, 1)
 
 def row_filter(options: Options, snapshot: Snapshot) -> Node | None:
     """The condition for the rows of a read; None if all rows are read. An invalid filter is an error."""
-    parts = [parse_filter(options.filter, snapshot)]
+    conditions = [parse_filter(options.filter, snapshot)]
     if options.pushed_filters is not None:
         schema = snapshot.schema.to_arrow()
         for field in SYSTEM_FIELDS.values():
             schema = schema.append(field)
-        parts += _pushed(options.pushed_filters, schema)
-    found = [part for part in parts if part is not None]
-    return build.conjunction(found) if found else None
+        conditions += _pushed(options.pushed_filters, schema)
+    given = [condition for condition in conditions if condition is not None]
+    return build.conjunction(given) if given else None
 
 
 def _pushed(text: str, schema: pa.Schema) -> list[Node]:
@@ -43,10 +43,10 @@ def _pushed(text: str, schema: pa.Schema) -> list[Node]:
     A filter that Spark relies on, because all of its columns are exact, must be applied: InvalidFilterError
     if it cannot. Spark tests all other filters again.
     """
-    parts = []
+    conditions = []
     for filter in json.loads(text):
         try:
-            parts.append(_tree(filter, schema))
+            conditions.append(_tree(filter, schema))
         except (LanceError, pa.ArrowException) as error:
             if all(is_exact(schema.field(name).type) for name in _columns(filter)):
                 raise InvalidFilterError(
@@ -54,7 +54,7 @@ def _pushed(text: str, schema: pa.Schema) -> list[Node]:
                     remedy="Please report it. This avoids it: "
                     f"spark.conf.set('{EXCLUDED_RULES}', '{PASSES_FILTERS}')",
                 ) from error
-    return parts
+    return conditions
 
 
 def _tree(filter: Mapping[str, Any], schema: pa.Schema) -> Node:

@@ -164,15 +164,15 @@ def _with_fragments(batch: pa.RecordBatch, names: Sequence[str]) -> pa.RecordBat
 
 def read_summary(metrics: ScanMetrics) -> str:
     """What a task read and skipped, for the log."""
-    parts = [
+    texts = [
         f"{metrics.rows_out:,} rows from {metrics.rows_left:,} of {metrics.rows:,} stored",
         f"{metrics.fragments_read:,} of {metrics.fragments:,} fragments",
     ]
     if metrics.zones:
-        parts.append(f"{metrics.zones_read:,} of {metrics.zones:,} zones")
-    parts.append(f"{metrics.bytes_read:,} bytes")
-    parts += [f"index {index.name} for {index.filter}" for index in metrics.indices]
-    return ", ".join(parts)
+        texts.append(f"{metrics.zones_read:,} of {metrics.zones:,} zones")
+    texts.append(f"{metrics.bytes_read:,} bytes")
+    texts += [f"index {index.name} for {index.filter}" for index in metrics.indices]
+    return ", ".join(texts)
 
 
 def require_columns(dataset: DatasetVersion, schema: StructType, path: str, also: Iterable[str] = ()) -> None:

@@ -53,16 +53,16 @@ def write_changes(batches: Iterable[pa.RecordBatch], snapshot: Snapshot, tag: st
 
 
 def commit_changes(
-    snapshot: Snapshot, modified: Sequence[str], parts: Sequence[WrittenChanges], predicate: str = ""
+    snapshot: Snapshot, modified: Sequence[str], written: Sequence[WrittenChanges], predicate: str = ""
 ) -> Snapshot:
     """Commit the changes of all tasks as one version; returns `snapshot` without changes."""
-    moved = [part.moved_from for part in parts]
-    deleted = distinct_numbers(joined(part.deleted for part in parts))
+    moved = [task.moved_from for task in written]
+    deleted = distinct_numbers(joined(task.deleted for task in written))
     changed = joined([*moved, deleted])
     if len(distinct_numbers(changed)) != len(changed):
         raise ambiguous(snapshot.uri)
-    fragments = [fragment_from_bytes(data) for part in parts for data in part.moved]
-    inserted = [fragment_from_bytes(data) for part in parts for data in part.inserted]
+    fragments = [fragment_from_bytes(data) for task in written for data in task.moved]
+    inserted = [fragment_from_bytes(data) for task in written for data in task.inserted]
     if not fragments and not inserted:
         return delete_rows(snapshot, deleted, predicate) if len(deleted) else snapshot
     return commit_moved(

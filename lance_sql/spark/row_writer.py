@@ -44,9 +44,9 @@ class RowChangesWriter(DataSourceArrowWriter):
         return write_changes(iterator, self._options.open().snapshot, self._files.tag)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        parts = [message for message in messages if isinstance(message, WrittenChanges)]
-        commit_changes(self._options.open().snapshot, self._columns, parts)
-        kept = [fragment_from_bytes(data) for part in parts for data in [*part.moved, *part.inserted]]
+        written = [message for message in messages if isinstance(message, WrittenChanges)]
+        commit_changes(self._options.open().snapshot, self._columns, written)
+        kept = [fragment_from_bytes(data) for task in written for data in [*task.moved, *task.inserted]]
         self._files.remove_duplicates(set(data_paths(kept)))
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:

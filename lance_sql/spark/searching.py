@@ -23,7 +23,7 @@ from lance_sql.spark.options import Options
 from lance_sql.spark.partitions import plan_splits
 from lance_sql.spark.tables import option_texts
 from lance_sql.spark.types import spark_schema, to_spark
-from lance_sql.spark.versions import arrow_schema
+from lance_sql.spark.versions import PANDAS_WARNING, arrow_schema
 
 #: A column of results, after those of the dataset.
 DISTANCE: Final = pa.field("_distance", pa.float32(), nullable=False)
@@ -80,11 +80,11 @@ def vector_search(
             upper=upper,
         )
 
-    parts = run_tasks(spark, shares, work, Reporter(None), "searching", rows)
-    found = nearest_table(
-        dataset.snapshot, dataset._reader, column, query, k, parts, columns, metric, with_row_id
+    nearest = run_tasks(spark, shares, work, Reporter(None), "searching", rows)
+    table = nearest_table(
+        dataset.snapshot, dataset._reader, column, query, k, nearest, columns, metric, with_row_id
     )
-    return _frame(spark, found)
+    return _frame(spark, table)
 
 
 def search(
@@ -150,14 +150,14 @@ def nearest_join(
             if not len(present):
                 continue
             queries = np.asarray(vectors.take(pa.array(present)).to_pylist())
-            found = here.nearest(column, queries, k, metric, columns=["query_index", *names], **options)
-            rows = batch.take(pa.array(present[found["query_index"].to_numpy()]))
+            neighbours = here.nearest(column, queries, k, metric, columns=["query_index", *names], **options)
+            rows = batch.take(pa.array(present[neighbours["query_index"].to_numpy()]))
             arrays = [*rows.columns]
-            arrays += [found[name].combine_chunks() for name in [*names, DISTANCE.name]]
+            arrays += [neighbours[name].combine_chunks() for name in [*names, DISTANCE.name]]
             yield to_spark(pa.RecordBatch.from_arrays(arrays, names=declared.names), declared)
 
     with warnings.catch_warnings():  # PySpark warns about pandas, which is not used for Arrow batches
-        warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
+        warnings.filterwarnings("ignore", message=PANDAS_WARNING)
         return left.mapInArrow(work, schema)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from typing import Final
 
 from pyspark.errors import PySparkException
@@ -12,7 +13,14 @@ from pyspark.sql import SparkSession
 from lance_sql.spark.java import java_problem
 from lance_sql.spark.planner import CATALOG, PROVIDER, TOLD, planner_jar, tell_without_planner
 from lance_sql.spark.source import LanceDataSource, PlannedDataSource
-from lance_sql.spark.versions import ALREADY_REGISTERED, has_class, has_jvm, set_active, set_environment
+from lance_sql.spark.versions import (
+    ALREADY_REGISTERED,
+    PANDAS_WARNING,
+    has_class,
+    has_jvm,
+    set_active,
+    set_environment,
+)
 
 #: The catalog of the current directory, in which ``lance.`path` `` is the table at a path.
 _CATALOG: Final = "spark.sql.catalog.lance"
@@ -31,6 +39,8 @@ def local_session(*, cores: int = 2, memory: str = "4g") -> SparkSession:
     problem = java_problem()
     if problem is not None:
         raise RuntimeError(problem)
+    # Spark imports pandas and warns about version 3, which nothing here uses.
+    warnings.filterwarnings("ignore", PANDAS_WARNING, FutureWarning)
     # Otherwise Spark starts any "python3", which may not have this package.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     settings = {

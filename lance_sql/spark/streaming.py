@@ -186,10 +186,10 @@ class LanceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         require_columns(dataset, self._schema, self._options.path)
         fragments = [f for f in dataset.snapshot.fragments if before is None or f.id not in before]
         splits = [ScanSplit(fragment.id, 0, fragment.physical_rows) for fragment in fragments]
-        parts = partition_splits(
+        partitions = partition_splits(
             dataset.snapshot, splits, self._options.partition_bytes, self._options.partitions
         )
-        return [SplitPartition(part, dataset.version) for part in parts]
+        return [SplitPartition(splits, dataset.version) for splits in partitions]
 
     def _at(self, version: int) -> DatasetVersion:
         try:

@@ -25,14 +25,14 @@ def summaries(options: Options, command: Mapping[str, Any]) -> Mapping[str, Any]
     most = _MOST_FRAGMENTS if dataset.snapshot.is_local else _MOST_REMOTE_FRAGMENTS
     if len(dataset.snapshot.fragments) > most:
         return {}
-    found: dict[str, Any] = {}
+    known_columns: dict[str, Any] = {}
     for name in command["columns"]:
         known = known_extremes(dataset, name)
         if known is None:
             return {}
         minimum, maximum = map(_text, known.extremes)
-        found[name] = {"min": minimum, "max": maximum, "nulls": known.nulls}
-    return found
+        known_columns[name] = {"min": minimum, "max": maximum, "nulls": known.nulls}
+    return known_columns
 
 
 def _text(bound: pa.Scalar) -> str | None:

@@ -49,9 +49,9 @@ def declaration(columns: spark.StructType, properties: Mapping[str, str]) -> Dec
     settings: dict[str, Any] = {}
     config: dict[str, str] = {}
     for key, value in properties.items():
-        found = _column_setting(key, schema.names)
-        if found is not None:
-            column, setting = found
+        of_column = _column_setting(key, schema.names)
+        if of_column is not None:
+            column, setting = of_column
             schema = _with_setting(schema, key, column, setting, value)
         elif key == COMMENT:
             schema = schema.with_metadata({**(schema.metadata or {}), COMMENT: value})
@@ -78,13 +78,13 @@ def with_property(dataset: SqlDataset, key: str, value: str | None) -> SqlDatase
 
     UnsupportedFeatureError for properties that are decided when a table is created.
     """
-    found = _column_setting(key, dataset.schema.names)
-    if found is not None and found[1] in _HINTS:
-        name, parse = _HINTS[found[1]]
+    of_column = _column_setting(key, dataset.schema.names)
+    if of_column is not None and of_column[1] in _HINTS:
+        name, parse = _HINTS[of_column[1]]
         if value is not None:
             _parsed(key, value, parse)
-        return dataset.update_schema_metadata({name: value}, column=found[0])
-    if value is not None and (found is not None or key in _CREATION):
+        return dataset.update_schema_metadata({name: value}, column=of_column[0])
+    if value is not None and (of_column is not None or key in _CREATION):
         raise UnsupportedFeatureError(
             f"The table property '{key}' is decided when a table is created",
             path=dataset.uri,

@@ -30,15 +30,15 @@ def sql(spark: SparkSession, text: str, **options: Any) -> DataFrame:
     """
     ensure_registered(spark)
     views: dict[tuple[str, tuple[tuple[str, str], ...]], str] = {}
-    pieces, done = [], 0
+    texts, done = [], 0
     tokens = Spark().tokenize(text)
     for number, token in enumerate(tokens):
-        found = _table_at(tokens, number)
-        if found is None or token.start < done:
+        reference = _table_at(tokens, number)
+        if reference is None or token.start < done:
             continue
-        path, choice, stop = found
+        path, choice, stop = reference
         view = views.setdefault((path, tuple(choice.items())), f"lance_{uuid.uuid4().hex}")
-        pieces += [_literal(text[done : token.start]), f"{{{view}}}"]
+        texts += [_literal(text[done : token.start]), f"{{{view}}}"]
         done = stop
     # Spark inserts the frames in place of their names. On Connect, views would have to outlive the query.
     frames = {
@@ -46,7 +46,7 @@ def sql(spark: SparkSession, text: str, **options: Any) -> DataFrame:
         for (path, choice_items), view in views.items()
     }
     rest = text[done:]
-    return spark.sql("".join([*pieces, _literal(rest)]), **frames) if frames else spark.sql(rest)
+    return spark.sql("".join([*texts, _literal(rest)]), **frames) if frames else spark.sql(rest)
 
 
 def _literal(text: str) -> str:

@@ -65,6 +65,9 @@ except ImportError:
 #: The collation of strings that are compared by their bytes.
 BINARY_COLLATION: Final = "UTF8_BINARY"
 
+#: How Spark begins its warning about pandas 3.
+PANDAS_WARNING: Final = "PySpark does not yet fully support pandas"
+
 #: The error of Spark 4.0 for a data source that it found itself.
 ALREADY_REGISTERED: Final = "DATA_SOURCE_ALREADY_EXISTS"
 

@@ -84,7 +84,8 @@ final class LanceCatalogTable extends LanceTable implements SupportsRowLevelOper
 
   @Override
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
-    WriteBuilder python = super.newWriteBuilder(info);
+    Map<String, String> keeps = Map.of(PythonSource.OURS + "keeps_schema", "true");
+    WriteBuilder python = super.newWriteBuilder(PythonSource.info(info, PythonSource.with(info.options(), keeps)));
     return new WithoutPartitions(python);
   }
 

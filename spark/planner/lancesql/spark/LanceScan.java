@@ -86,14 +86,12 @@ final class LanceScan implements Scan, SupportsReportStatistics {
 
   @Override
   public Batch toBatch() {
-    if (!packed) {
-      return reader.toBatch();
-    }
     Batch python =
-        asked.tasks() > 0
+        packed && asked.tasks() > 0
             ? asked.reads().batch(asked.options(), required, asked.query(), asked.tasks())
             : reader.toBatch();
-    return new PackedBatch(List.of(options, required), python, required);
+    Batch plain = new PlainBatch(python);
+    return packed ? new PackedBatch(List.of(options, required), plain, required) : plain;
   }
 
   @Override

@@ -74,7 +74,7 @@ class LanceTable extends PythonTable implements SupportsMetadataColumns {
     changed();
     StructType rows = info.schema();
     if (rows.isEmpty() || !PackedColumn.holds(rows) || info.options().containsKey(RowChanges.VERSION)) {
-      return builder;
+      return new PackedWrite.Builder(builder, builder, null);
     }
     CaseInsensitiveStringMap packed = PythonSource.with(info.options(), Map.of(PythonSource.OURS + "packed", rows.json()));
     WriteBuilder python = super.newWriteBuilder(PythonSource.info(info, packed, PackedBatch.PACKED));

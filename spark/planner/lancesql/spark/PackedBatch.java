@@ -48,12 +48,12 @@ record PackedBatch(Object scan, Batch python, StructType schema) implements Batc
 
   @Override
   public InputPartition[] planInputPartitions() {
-    return PythonErrors.plain(python::planInputPartitions);
+    return python.planInputPartitions();
   }
 
   @Override
   public PartitionReaderFactory createReaderFactory() {
-    return new Factory(PythonErrors.plain(python::createReaderFactory), schema);
+    return new Factory(python.createReaderFactory(), schema);
   }
 
   private record Factory(PartitionReaderFactory python, StructType schema) implements PartitionReaderFactory {

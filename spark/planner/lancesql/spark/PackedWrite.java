@@ -89,7 +89,8 @@ record PackedWrite(Write python, Write unpacked, StructType schema) implements W
   private record Job(BatchWrite python, StructType schema) implements BatchWrite {
     @Override
     public DataWriterFactory createBatchWriterFactory(PhysicalWriteInfo info) {
-      return new Factory(PythonErrors.plain(() -> python.createBatchWriterFactory(info)), schema);
+      DataWriterFactory made = PythonErrors.inTasks(PythonErrors.plain(() -> python.createBatchWriterFactory(info)));
+      return schema == null ? made : new Factory(made, schema);
     }
 
     @Override
@@ -104,7 +105,11 @@ record PackedWrite(Write python, Write unpacked, StructType schema) implements W
 
     @Override
     public void commit(WriterCommitMessage[] messages) {
-      python.commit(messages);
+      PythonErrors.plain(
+          () -> {
+            python.commit(messages);
+            return null;
+          });
     }
 
     @Override

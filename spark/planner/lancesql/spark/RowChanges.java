@@ -131,7 +131,7 @@ final class RowChanges implements SupportsDelta {
   private record ChangesWrite(BatchWrite python, StructType changes) implements DeltaBatchWrite {
     @Override
     public DeltaWriterFactory createBatchWriterFactory(PhysicalWriteInfo info) {
-      return new Factory(PythonErrors.plain(() -> python.createBatchWriterFactory(info)), changes);
+      return new Factory(python.createBatchWriterFactory(info), changes);
     }
 
     @Override

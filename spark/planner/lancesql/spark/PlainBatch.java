@@ -1,0 +1,31 @@
+/*
+ * Copyright The lance-sql Authors
+ *
+ * Licensed under the Apache License, Version 2.0 (the "License"); you may not use this file except in
+ * compliance with the License. You may obtain a copy of the License at
+ *
+ *     http://www.apache.org/licenses/LICENSE-2.0
+ *
+ * Unless required by applicable law or agreed to in writing, software distributed under the License is
+ * distributed on an "AS IS" BASIS, WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+ * implied. See the License for the specific language governing permissions and limitations under the
+ * License.
+ */
+package lancesql.spark;
+
+import org.apache.spark.sql.connector.read.Batch;
+import org.apache.spark.sql.connector.read.InputPartition;
+import org.apache.spark.sql.connector.read.PartitionReaderFactory;
+
+/** A read by Python whose errors have no stacks of Python. */
+record PlainBatch(Batch python) implements Batch {
+  @Override
+  public InputPartition[] planInputPartitions() {
+    return PythonErrors.plain(python::planInputPartitions);
+  }
+
+  @Override
+  public PartitionReaderFactory createReaderFactory() {
+    return PythonErrors.inTasks(PythonErrors.plain(python::createReaderFactory));
+  }
+}
