@@ -69,7 +69,7 @@ $(STAMPS)/dev: $(BUILD_INPUTS) | $(STAMPS)/build-requirements
 
 # --- what to run ----------------------------------------------------------------------------------------------------
 
-.PHONY: help demo test test-all test-pushdowns test-datafusion test-matrix test-spark-versions test-sail test-wheel-spark fuzz mutants differential planted-faults mutation endurance races lint format bench bench-spark bench-report docs screenshots wheel test-wheel first-minutes test-aarch64 setup clean
+.PHONY: help demo test test-all test-pushdowns test-datafusion test-matrix test-spark-versions test-sail test-tools test-wheel-spark fuzz mutants differential planted-faults mutation endurance races lint format bench bench-spark bench-report docs screenshots wheel test-wheel first-minutes test-aarch64 setup clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 12
@@ -125,6 +125,17 @@ test-spark-versions: $(STAMPS)/dev  ## The Spark tests on the minor versions bef
 	    tests/spark/test_spark_summaries.py \
 	    -W ignore::ResourceWarning -W ignore::pytest.PytestUnraisableExceptionWarning $(PYTEST_ARGS); \
 	done
+
+# Each tool is in its own folder, with the version of DuckDB that it knows. Newer versions of dbt download a part of
+# themselves from elsewhere.
+TOOLS := sqlalchemy:duckdb-engine ibis:ibis-framework[duckdb] dbt:dbt-duckdb,dbt-core~=1.10 sqlmesh:sqlmesh
+
+test-tools: $(STAMPS)/dev  ## SQLAlchemy, Ibis, dbt and SQLMesh over datasets, each with a small project
+	@for tool in $(TOOLS); do \
+	  folder=build/tools/$${tool%%:*}; packages=$${tool#*:}; \
+	  test -d $$folder || $(BIN)/pip install --quiet --target $$folder $${packages//,/ } 'duckdb~=1.5.0'; \
+	done
+	@$(BIN)/python -m pytest -m slow tests/docs/test_recipes.py $(PYTEST_ARGS)
 
 test-sail: $(STAMPS)/dev  ## One program on Sail and on Spark: equal rows
 	@test -d build/sail || $(BIN)/pip install --quiet --no-deps --target build/sail 'pysail==0.7.2' 'pyspark-client==4.1.*'

@@ -93,6 +93,8 @@ class Binding:
         self.in_views: dict[str, InView] = {}
         #: names that the engine may have dropped
         self._unsettled: set[str] = set()
+        #: names that were registered again for the current statement
+        self._restored: set[str] = set()
         #: registered tables that list all tables, by name
         self._listings = listings or {}
         self._listed: set[str] = set()
@@ -105,6 +107,7 @@ class Binding:
 
     def bind(self, statement: Statement) -> Bound:
         """Register the datasets that `statement` names."""
+        self._restored.clear()
         datasets = self.catalog.resolve(statement)
         self._refuse_same_names(statement, datasets)
         for reference in statement.references:
@@ -202,8 +205,9 @@ class Binding:
             location, choice = split_suffix(name) or (name, NEWEST)
             is_path = "/" in location or location.endswith(".lance")
             reference = Reference(name, location, choice, certain=True, quoted=is_path)
-        if name in self._known and name not in self._unsettled:
-            return False
+        registered = self._known.get(name)
+        if registered is not None and name not in self._unsettled:
+            return self._restore(registered)
         try:
             dataset = self.catalog.open(reference)
         except (DatasetNotFoundError, VersionNotFoundError):
@@ -212,6 +216,19 @@ class Binding:
             return False
         self._in_view(reference, ())
         self._register(reference, dataset, self.in_views[name].system_columns)
+        return True
+
+    def _restore(self, lost: _Known) -> bool:
+        """Register again what the user's own connection dropped: with a transaction that it rolled back.
+
+        False if this statement already had it registered again, and the engine still does not find it.
+        """
+        name = lost.reference.name
+        if name in self._restored:
+            return False
+        self._restored.add(name)
+        self._unsettled.add(name)
+        self._register(lost.reference, lost.dataset, lost.system_columns)
         return True
 
     def _in_view(self, reference: Reference, system_columns: tuple[str, ...]) -> None:

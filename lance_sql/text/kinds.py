@@ -93,7 +93,7 @@ KINDS: Final = {
 NAMED_TABLE: Final = frozenset(word for word, does in KINDS.items() if does & Does.NAMES_TABLE)
 
 #: The statements that may follow the common tables of WITH, besides queries.
-_AFTER_WITH: Final = frozenset({"DELETE", "INSERT", "MERGE", "UPDATE"})
+AFTER_WITH: Final = frozenset({"DELETE", "INSERT", "MERGE", "UPDATE"})
 
 #: Keywords between the first word of a statement that changes something and the name of what it changes.
 _BEFORE_NAME: Final = frozenset(
@@ -114,7 +114,7 @@ def kind_of(tokens: Sequence[Token]) -> Does:
 
 def contains_change(tokens: Sequence[Token]) -> bool:
     """Whether a statement with these tokens may change rows, maybe in another statement."""
-    return any(token.upper in _AFTER_WITH for token in tokens)
+    return any(token.upper in AFTER_WITH for token in tokens)
 
 
 def changed_name(tokens: Sequence[Token]) -> int:

@@ -1,8 +1,10 @@
-"""Ibis, dbt and SQLMesh with their real packages, if installed, as the page of integrations shows."""
+"""Ibis, dbt, SQLMesh and SQLAlchemy with their real packages, as the page of integrations shows.
+
+`make test-tools` installs each in a folder of its own, which precedes .venv in the import path.
+"""
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import subprocess
 import sys
@@ -17,11 +19,13 @@ import lance_sql
 PAGE = Path(__file__).parents[2] / "docs" / "integrations.md"
 
 
-def needs(*packages: str) -> pytest.MarkDecorator:
-    missing = [package for package in packages if importlib.util.find_spec(package) is None]
-    return pytest.mark.skipif(
-        bool(missing), reason=f"{' and '.join(missing)} is not a development dependency"
-    )
+TOOLS = Path(os.environ.get("LANCE_SQL_TOOLS", PAGE.parents[1] / "build" / "tools"))
+
+pytestmark = pytest.mark.slow
+
+
+def needs(tool: str) -> pytest.MarkDecorator:
+    return pytest.mark.skipif(not (TOOLS / tool).exists(), reason=f"make test-tools installs {tool}")
 
 
 @pytest.fixture
@@ -49,11 +53,13 @@ def write_recipe(tool: str, folder: Path) -> None:
         file.write_text(text + "\n")
 
 
-def run(folder: Path, program: str, *arguments: str) -> str:
-    root = str(Path(lance_sql.__file__).parents[1])
-    environment = {**os.environ, "PYTHONPATH": root, "DBT_SEND_ANONYMOUS_USAGE_STATS": "False", "CI": "1"}
+def run(folder: Path, tool: str, program: str, *arguments: str) -> str:
+    """What a Python file, or a program of the tool, prints."""
+    path = os.pathsep.join([str(TOOLS / tool), str(Path(lance_sql.__file__).parents[1])])
+    environment = {**os.environ, "PYTHONPATH": path, "DBT_SEND_ANONYMOUS_USAGE_STATS": "False", "CI": "1"}
+    script = program if program.endswith(".py") else str(TOOLS / tool / "bin" / program)
     done = subprocess.run(
-        [Path(sys.executable).with_name(program), *arguments],
+        [sys.executable, script, *arguments],
         cwd=folder,
         env=environment,
         capture_output=True,
@@ -64,16 +70,16 @@ def run(folder: Path, program: str, *arguments: str) -> str:
     return done.stdout
 
 
-@needs("ibis", "duckdb")
+@needs("ibis")
 def test_ibis(lake: Path) -> None:
     write_recipe("Ibis", lake)
-    assert run(lake, "python", "totals.py").split() == ["books", "1250.0", "toys", "750.0"]
+    assert run(lake, "ibis", "totals.py").split() == ["books", "1250.0", "toys", "750.0"]
 
 
-@needs("dbt.adapters.duckdb") if importlib.util.find_spec("dbt") else needs("dbt")
+@needs("dbt")
 def test_dbt(lake: Path) -> None:
     write_recipe("dbt", lake)
-    run(lake, "dbt", "run", "--profiles-dir", ".")
+    run(lake, "dbt", "dbt", "run", "--profiles-dir", ".")
     totals = lance_sql.open(lake / "lake" / "totals.lance").to_table().to_pylist()
     assert sorted(map(tuple, (row.values() for row in totals))) == [("books", 1250.0), ("toys", 750.0)]
 
@@ -81,8 +87,14 @@ def test_dbt(lake: Path) -> None:
 @needs("sqlmesh")
 def test_sqlmesh(lake: Path) -> None:
     write_recipe("SQLMesh", lake)
-    run(lake, "sqlmesh", "plan", "--auto-apply", "--no-prompts")
-    assert "1250" in run(lake, "sqlmesh", "fetchdf", "SELECT * FROM shop.totals")
+    run(lake, "sqlmesh", "sqlmesh", "plan", "--auto-apply", "--no-prompts")
+    assert "1250" in run(lake, "sqlmesh", "sqlmesh", "fetchdf", "SELECT * FROM shop.totals")
+
+
+@needs("sqlalchemy")
+def test_sqlalchemy(lake: Path) -> None:
+    write_recipe("SQLAlchemy", lake)
+    assert run(lake, "sqlalchemy", "report.py").split() == ["books", "1250.0", "toys", "750.0"]
 
 
 def test_the_page_has_the_files() -> None:
@@ -93,4 +105,5 @@ def test_the_page_has_the_files() -> None:
         "models/sources.yml",
         "models/totals.sql",
     }
+    assert set(blocks("SQLAlchemy")) == {"report.py"}
     assert set(blocks("SQLMesh")) == {"config.yaml", "models/sales.py", "models/totals.sql"}

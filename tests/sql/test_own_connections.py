@@ -108,6 +108,21 @@ def test_secrets_are_used_for_datasets(object_store: ObjectStore, engine, monkey
         "TRUNCATE t",
         "COMMENT ON COLUMN t.id IS 'x'",
         "SELECT 1; DELETE FROM t",
+        "PREPARE p AS INSERT INTO t VALUES (?)",
+        "WITH q AS (SELECT 1 AS id) DELETE FROM t USING q WHERE t.id = q.id",
+        "CREATE INDEX i ON t (id)",
+        "CREATE UNIQUE INDEX i ON 't.lance' (id)",
+        "DROP INDEX i ON t",
+        "ALTER INDEX i ON t OPTIMIZE",
+        "REINDEX i ON t",
+        "OPTIMIZE t",
+        "VACUUM t RETAIN 7 DAYS",
+        "VACUUM LANCE t",
+        "ATTACH '.' AS ns (TYPE LANCE)",
+        "COPY t FROM 'x.csv'",
+        "COPY t TO 'o.lance'",
+        "COPY (SELECT 1 AS a) TO 'o' (FORMAT lance)",
+        "EXPORT DATABASE 'folder'",
     ],
 )
 def test_a_connection_of_ones_own_only_reads_datasets(folder, statement):
@@ -120,4 +135,27 @@ def test_a_connection_of_ones_own_only_reads_datasets(folder, statement):
         assert own.sql("SELECT count(*) FROM t").fetchall() == [(3,)]
     own.execute("CREATE TABLE kept (t INTEGER); INSERT INTO kept SELECT id FROM t")
     own.execute("DELETE FROM kept WHERE t = 1; CREATE VIEW seen AS FROM t; CREATE INDEX t ON kept (t)")
-    assert own.sql("SELECT t FROM kept ORDER BY t").fetchall() == [(2,), (3,)]
+    own.execute(
+        f"COPY t TO '{folder}/o.csv'; COPY kept FROM '{folder}/o.csv'; ATTACH ':memory:' AS other; VACUUM"
+    )
+    assert own.sql("SELECT t FROM kept ORDER BY t").fetchall() == [(1,), (2,), (2,), (3,), (3,)]
+    assert not list(folder.glob("o.lance"))
+
+
+@pytest.mark.parametrize("is_session", [False, True])
+def test_names_outlive_a_transaction_that_the_user_ends(folder, is_session):
+    own = duckdb.connect()
+    if is_session:
+        run = lance_sql.connect(folder, duckdb=own).sql
+    else:
+        lance_sql.duckdb.install(own, folder)
+        run = own.sql
+    for table in ("t", f"'{folder}/t.lance'"):
+        for end in (own.rollback, own.commit, lambda: own.execute("ROLLBACK")):
+            own.begin()
+            assert run(f"SELECT count(*) FROM {table}").fetchall() == [(3,)]
+            end()
+            for _ in range(2):
+                assert run(f"SELECT count(*) FROM {table}").fetchall() == [(3,)]
+    own.execute("BEGIN; DROP VIEW IF EXISTS t; COMMIT")
+    assert run("SELECT count(*) FROM t").fetchall() == [(3,)]

@@ -11,6 +11,7 @@ import duckdb
 import lance
 import pyarrow as pa
 import pytest
+from duckdb_types import TYPES
 from engine_versions import needs_duckdb_2
 from lance_engine.errors import InvalidFilterError, LanceError, UnsupportedFeatureError
 from test_duckdb_values import VALUES
@@ -19,49 +20,6 @@ import lance_sql
 
 pytestmark = needs_duckdb_2
 
-#: Values of each type, in another order than that of what is stored of them.
-TYPES = {
-    "HUGEINT": [
-        "1", "-1", "170141183460469231731687303715884105727", "256",
-        "(-170141183460469231731687303715884105727 - 1)",
-    ],
-    "UHUGEINT": ["1", "340282366920938463463374607431768211455", "256", "0"],
-    "BIGNUM": ["'123456789012345678901234567890123456789012345'", "'-5'", "'10'", "'9'"],
-    "BIT": ["'1'", "'101'", "'0011'", "'10101010111'"],
-    "UUID": [
-        "'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11'", "'00000000-0000-0000-0000-000000000001'",
-        "'ffffffff-ffff-ffff-ffff-ffffffffffff'", "'80000000-0000-0000-0000-000000000000'",
-    ],
-    "ENUM('z', 'b', 'it''s')": ["'z'", "'b'", "'it''s'", "'z'"],
-    "TUPLE(INTEGER, VARCHAR)": ["row(1, 'a')", "row(NULL, 'b')", "row(1, 'B')"],
-    "UNION(n INTEGER, tag VARCHAR)": ["1", "'a'", "union_value(n := NULL)", "'b'"],
-    "VARIANT": ["42", "'x'", "[1, 2]", "{'a': 1}"],
-    "TIMESTAMPTZ": [
-        "'2024-01-01 00:00:00+00'", "'infinity'", "'-infinity'", "'44-03-15 (BC) 00:00:00+00'",
-        "'12000-01-01 00:00:00+00'",
-    ],
-    "TIMESTAMP_S": ["'2024-01-01 00:00:01'", "'infinity'", "'44-03-15 (BC)'"],
-    "TIMESTAMP_MS": ["'2024-01-01 00:00:01.123'", "'infinity'"],
-    "TIMESTAMP_NS": ["'2024-01-01 00:00:01.123456789'", "'infinity'"],
-    "TIMESTAMP": ["'2024-01-01 00:00:01.123456'", "'infinity'", "'-infinity'", "'44-03-15 (BC)'"],
-    "DATE": ["'2024-01-01'", "'infinity'", "'-infinity'", "'44-03-15 (BC)'"],
-    "TIME": ["'12:00:00.123456'", "'00:00:00'", "'24:00:00'"],
-    "TIME_NS": ["'12:00:00.123456789'", "'00:00:00'"],
-    "TIMETZ": ["'12:00:00+05:30'", "'12:00:00-05'", "'00:00:00+00'", "'24:00:00-15:59:59'"],
-    "INTERVAL": [
-        "'1 month'", "'2 days'", "'30 days'", "'1 month 2 days -3 us'", "'200000000 hours'", "'-3 years'"
-    ],
-    "GEOMETRY": ["'POINT(1 2)'", "'POINT(0 0)'"],
-    "JSON": ["'{\"a\":1}'", "'[1,2]'", "'\"x\"'"],
-    "VARCHAR[3]": ["['a', 'b', 'c']", "['a', NULL, 'c']"],
-    "HUGEINT[]": ["[1, -1]", "[]"],
-    "STRUCT(a HUGEINT, b INTERVAL, c ENUM('y', 'x'))": [
-        "{'a': 1, 'b': '1 day', 'c': 'x'}", "{'a': -1, 'b': NULL, 'c': 'y'}",
-    ],
-    "MAP(INTEGER[], STRUCT(a BIT))": ["MAP {[1]: {'a': '101'}}", "MAP {}"],
-    "MAP(INTERVAL, UUID)": ["MAP {INTERVAL 1 DAY: 'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11'}", "MAP {}"],
-    "UNION(n INTEGER, s VARCHAR[2])[]": ["[union_value(n := 1)]", "[]"],
-}  # fmt: skip
 QUERIES = (
     "SELECT * FROM t ORDER BY i",
     "SELECT v::VARCHAR, typeof(v), typeof(w), typeof(x) FROM t ORDER BY i",

@@ -32,15 +32,16 @@ _SCRIPTS = """The tests run scripts of these statements on DuckDB and on DataFus
 
 def page(text: str) -> str:
     """The page about the engines with the generated part as it is now."""
-    return _with_part(text, "engines", _made())
+    return with_part(text, "engines", _made())
 
 
 def migrating(text: str) -> str:
     """The page about other tools with the generated part as it is now."""
-    return _with_part(text, "duckdb statements", _other_than_duckdb())
+    return with_part(text, "duckdb statements", _other_than_duckdb())
 
 
-def _with_part(text: str, name: str, made: str) -> str:
+def with_part(text: str, name: str, made: str) -> str:
+    """The page with another generated part of this name."""
     begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
     before, _, rest = text.partition(begin)
     _, _, after = rest.partition(end)

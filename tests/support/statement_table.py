@@ -1,18 +1,30 @@
 """The table of statements in ``docs/sql.md``: each row is run, and says what became of it.
 
-``python tests/support/statement_table.py`` writes the table again.
+``python tests/support/statement_table.py`` writes it again, and what other engines refuse to
+``docs/sql-engines.md``.
 """
 
 from __future__ import annotations
 
+import re
 import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+import duckdb
 import pyarrow as pa
+from conformance_page import PAGE as ENGINES_PAGE
+from conformance_page import with_part
 from lance_engine.errors import LanceError
 
 import lance_sql
+import lance_sql.duckdb
+import lance_sql.spark
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "sql.md"
 BEGIN: Final = "<!-- statements: begin -->"
@@ -203,15 +215,25 @@ STATEMENTS: Final[list[tuple[str, str, list[tuple[object, ...]]]]] = [
 ]
 
 
+def _prepared(folder: Path, statement: str) -> str:
+    """The folder with its datasets, and the statement with its files there."""
+    columns = {"id": [1, 2, 3], "name": ["a", "b", "c"], "x": [1.0, 2.0, 3.0]}
+    if not (folder / "t.lance").exists():
+        lance_sql.write(pa.table(columns), folder / "t.lance")
+        lance_sql.write(pa.table({"id": [1]}), folder / "other.lance")
+        (folder / "x.csv").write_text("id,name,x\n7,z,1.5\n")
+    return _placed(folder, statement)
+
+
+def _placed(folder: Path, statement: str) -> str:
+    for name in ("x.csv", "o.csv", "o.lance"):
+        statement = statement.replace(f"'{name}'", f"'{folder}/{name}'")
+    return statement
+
+
 def outcome(statement: str, check: str, expected: list[tuple[object, ...]], folder: Path) -> str:
     """Why a statement is refused, "" if it works; AssertionError if that is not expected."""
-    lance_sql.write(
-        pa.table({"id": [1, 2, 3], "name": ["a", "b", "c"], "x": [1.0, 2.0, 3.0]}), folder / "t.lance"
-    )
-    lance_sql.write(pa.table({"id": [1]}), folder / "other.lance")
-    (folder / "x.csv").write_text("id,name,x\n7,z,1.5\n")
-    for name in ("x.csv", "o.csv", "o.lance"):
-        statement, check = (text.replace(f"'{name}'", f"'{folder}/{name}'") for text in (statement, check))
+    statement, check = _prepared(folder, statement), _placed(folder, check)
     before = lance_sql.open(folder / "t.lance").version
     with lance_sql.connect(folder) as session:
         try:
@@ -226,6 +248,98 @@ def outcome(statement: str, check: str, expected: list[tuple[object, ...]], fold
         found = session.sql(check).fetchall()
         assert found == expected, f"{statement}: {found}"
     return ""
+
+
+#: What runs a statement in a folder, and returns its rows.
+Run = Callable[[str], list[tuple[object, ...]]]
+
+
+@contextmanager
+def own_connection(folder: Path) -> Iterator[Run]:
+    """A DuckDB connection in which the datasets of the folder are installed."""
+    with duckdb.connect() as connection:
+        lance_sql.duckdb.install(connection, folder)
+        yield lambda text: connection.execute(text).fetchall()
+
+
+@contextmanager
+def datafusion_session(folder: Path) -> Iterator[Run]:
+    with lance_sql.connect(folder, engine="datafusion") as session:
+        yield lambda text: session.sql(text).fetchall()
+
+
+def spark_catalog(spark: SparkSession) -> Callable[[Path], AbstractContextManager[Run]]:
+    """A catalog of Spark over the folder: Spark keeps those that it knows, so that each has its own name."""
+
+    @contextmanager
+    def catalog(folder: Path) -> Iterator[Run]:
+        name = f"c{folder.name}"
+        spark.conf.set(f"spark.sql.catalog.{name}", "lancesql.spark.LanceCatalog")
+        spark.conf.set(f"spark.sql.catalog.{name}.path", str(folder))
+        spark.sql(f"USE {name}")
+        try:
+            yield lambda text: [tuple(row) for part in text.split(";") for row in spark.sql(part).collect()]
+        finally:
+            spark.sql("USE spark_catalog")
+
+    return catalog
+
+
+def refusals(engine: Callable[[Path], AbstractContextManager[Run]]) -> dict[str, list[str]]:
+    """Why an engine refuses statements that sessions on DuckDB run -> those statements.
+
+    Where it runs them, a session on DuckDB or itself then shows the same effect.
+    """
+    found: dict[str, list[str]] = {}
+    for statement, check, expected in STATEMENTS:
+        if not check:
+            continue
+        with tempfile.TemporaryDirectory() as place:
+            folder = Path(place)
+            text = _prepared(folder, statement)
+            before = lance_sql.open(folder / "t.lance").version
+            with engine(folder) as run:
+                try:
+                    run(text)
+                    reason = "" if _has_effect(run, folder, check, expected) else "It has another effect"
+                except Exception as error:
+                    if lance_sql.open(folder / "t.lance").version != before:
+                        raise AssertionError(f"{statement} was refused, and changed something") from error
+                    reason = _reason(error, text)
+                if reason:
+                    found.setdefault(reason, []).append(statement)
+    return found
+
+
+def _has_effect(run: Run, folder: Path, check: str, expected: list[tuple[object, ...]]) -> bool:
+    check = _placed(folder, check)
+    with lance_sql.connect(folder) as session:
+        for ask in (lambda text: session.sql(text).fetchall(), run):
+            try:
+                if ask(check) == expected:
+                    return True
+            except Exception:  # what the statement made may be of the engine, or in words of the other one
+                continue
+    return False
+
+
+def _reason(error: Exception, statement: str) -> str:
+    """The first sentence of an error of any engine, and the remedy of one of ours, without what varies."""
+    text = str(error).strip().split("\n")[0].replace(statement, "")
+    if isinstance(error, LanceError):
+        text = error.message.replace(statement, "") + (f". {error.remedy}" if error.remedy else "")
+    elif text.startswith("["):  # Spark's class of the error says enough
+        text = text.split(" ")[0].strip("[]").replace("_", " ").replace(".", ": ").lower()
+    text = re.sub(r"^\w+ (on \S+, which is a dataset|of datasets): t", "T", text.split("\n")[0])
+    return re.sub(r",? (found: \S+|LINE 1.*|line 1 .*)$", "", text).strip(" :.;")
+
+
+def _rows(title: str, engine: Callable[[Path], AbstractContextManager[Run]]) -> list[str]:
+    rows = []
+    for reason, statements in refusals(engine).items():
+        listed = ", ".join(f"`{statement}`" for statement in statements)
+        rows.append(f"| {title} | {_cell(reason)} | {_cell(listed)} |")
+    return rows
 
 
 def table() -> str:
@@ -251,5 +365,22 @@ def page(text: str) -> str:
     return f"{before}{BEGIN}\n\n{table()}\n\n{END}{after}"
 
 
+def spark_rows(text: str) -> list[str]:
+    """The rows about Spark in the page about the engines."""
+    _, _, made = text.partition("<!-- statements on engines: begin -->")
+    return [line for line in made.splitlines() if line.startswith("| Spark |")]
+
+
+def engines_page(text: str, about_spark: list[str]) -> str:
+    """The page about the engines with the table as it is now, and these rows about Spark."""
+    lines = ["| engine | refused, because | statements |", "|---|---|---|"]
+    lines += _rows("DataFusion", datafusion_session)
+    lines += _rows("your own DuckDB connection", own_connection)
+    return with_part(text, "statements on engines", "\n".join([*lines, *about_spark]) + "\n")
+
+
 if __name__ == "__main__":
     PAGE.write_text(page(PAGE.read_text()))
+    ENGINES_PAGE.write_text(
+        engines_page(ENGINES_PAGE.read_text(), lance_sql.spark.local_session(memory="2g"))
+    )
