@@ -12,6 +12,7 @@ from lance_engine.base import nearest_name
 from lance_sql.catalog.namespaces import is_remote
 from lance_sql.engines.errors import point
 from lance_sql.errors import SqlError, TableNotFoundError
+from lance_sql.text.kinds import Does, changed_name, kind_of
 from lance_sql.text.tokens import as_name, as_string, table_positions
 
 if TYPE_CHECKING:
@@ -43,7 +44,10 @@ def _name_as_written(error: TableNotFoundError, statement: Statement, catalog: C
     *place, name = error.name.split(".")
     tokens = statement.tokens
     written = set()
-    for position in table_positions(tokens):
+    positions = [changed_name(tokens)] if kind_of(tokens) & Does.CHANGES else []
+    for position in [*positions, *table_positions(tokens)]:
+        if position >= len(tokens):
+            continue
         parts = [tokens[position].value]
         while [token.text for token in tokens[position + 1 : position + 2]] == ["."]:
             parts += [token.value for token in tokens[position + 2 : position + 3]]

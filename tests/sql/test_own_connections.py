@@ -159,3 +159,27 @@ def test_names_outlive_a_transaction_that_the_user_ends(folder, is_session):
                 assert run(f"SELECT count(*) FROM {table}").fetchall() == [(3,)]
     own.execute("BEGIN; DROP VIEW IF EXISTS t; COMMIT")
     assert run("SELECT count(*) FROM t").fetchall() == [(3,)]
+
+
+def test_a_session_leaves_no_names_but_those_of_its_views(folder):
+    own = duckdb.connect()
+    own.execute("CREATE TABLE kept (n INT)")
+    for number in range(2):
+        with lance_sql.connect(folder, duckdb=own) as session:
+            assert session.sql("SELECT count(*) FROM t").fetchall() == [(3,)]
+            session.sql(f"CREATE VIEW v{number} AS SELECT id FROM t")
+            session.sql("BEGIN; DELETE FROM t; ROLLBACK")
+    assert own.sql("SELECT count(*) FROM v0 JOIN v1 USING (id)").fetchall() == [(3,)]
+    with pytest.raises(duckdb.CatalogException):
+        own.sql("FROM t")
+
+
+@pytest.mark.parametrize(
+    "statement", ["INSERT INTO memory.main.t VALUES (1)", "UPDATE memory.main.t SET id = 1"]
+)
+def test_a_missing_table_is_named_as_the_statement_does(folder, statement):
+    with (
+        lance_sql.connect(folder) as session,
+        pytest.raises(LanceError, match=r"'memory\.main\.t' not found"),
+    ):
+        session.sql(statement)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections import ChainMap, Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Literal
 
 import duckdb
@@ -67,6 +67,8 @@ class DuckDBEngine(TableSession[DuckDBTable]):
         self._owned = connection is None if owned is None else owned
         self._is_new = connection is None
         self._opened = opening() if connection is None else lambda: connection
+        #: the names of datasets; `_tables` has those that this version of DuckDB scans as tables of ours
+        self._datasets: dict[str, None] = {}
         #: other data by name
         self._others: dict[str, Any] = {}
         self._in_transaction = False
@@ -78,7 +80,7 @@ class DuckDBEngine(TableSession[DuckDBTable]):
         self._runs = Runs()
         self._changes = changes or Changes(own=connection is None)
         self._settings = Settings(self._opened, self._changes)
-        self._own_names = OwnNames(self._opened, self._changes, ChainMap(self._tables, self._others).keys)
+        self._own_names = OwnNames(self._opened, self._changes, ChainMap(self._datasets, self._others).keys)
         self.result_types = ResultTypes(self._changes)
         #: runs calls of DuckDB so that Ctrl-C can interrupt them
         opened = self._opened
@@ -102,6 +104,7 @@ class DuckDBEngine(TableSession[DuckDBTable]):
             register_data(self.connection, name, scanned)
         self._tables.pop(name, None)
         self._others.pop(name, None)
+        self._datasets[name] = None
         if isinstance(scanned, DuckDBTable):
             self._tables[name] = scanned
 
@@ -113,12 +116,14 @@ class DuckDBEngine(TableSession[DuckDBTable]):
         if self._in_transaction:  # a ROLLBACK would bring it back
             self._left.append(name)
         self._tables.pop(name, None)
+        self._datasets.pop(name, None)
         self._others.pop(name, None)
 
     def register_other(self, name: str, data: Any) -> None:
         with self.running(self.begin()):
             register_data(self.connection, name, data, self._runs)
         self._tables.pop(name, None)
+        self._datasets.pop(name, None)
         self._others[name] = data
 
     def names(self) -> list[str]:
@@ -306,7 +311,7 @@ class DuckDBEngine(TableSession[DuckDBTable]):
         self._in_transaction = statement == "BEGIN"
         while self._left:
             name = self._left.pop()
-            if name not in self._tables and name not in self._others:
+            if name not in self._datasets and name not in self._others:
                 self.connection.unregister(name)
 
     def check_transaction(self) -> None:
@@ -324,6 +329,13 @@ class DuckDBEngine(TableSession[DuckDBTable]):
         self.call.close()
         if self._owned:
             self.connection.close()
+            return
+        # On the user's connection, another session would take such names for views of the user. Views that
+        # were created here read datasets by their full names.
+        for name in (*self._datasets, *self._others):
+            if "." not in name:
+                with suppress(duckdb.Error):
+                    self.connection.unregister(name)
 
 
 def _columns(projected: Sequence[str], names: Sequence[str]) -> list[str] | None:
