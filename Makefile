@@ -128,7 +128,7 @@ test-spark-versions: $(STAMPS)/dev  ## The Spark tests on the minor versions bef
 
 # Each tool is in its own folder, with the version of DuckDB that it knows. Newer versions of dbt download a part of
 # themselves from elsewhere.
-TOOLS := sqlalchemy:duckdb-engine ibis:ibis-framework[duckdb] dbt:dbt-duckdb,dbt-core~=1.10 sqlmesh:sqlmesh
+TOOLS := sqlalchemy:duckdb-engine ibis:ibis-framework[duckdb] dbt:dbt-duckdb,dbt-core~=1.10.0 sqlmesh:sqlmesh
 
 test-tools: $(STAMPS)/dev  ## SQLAlchemy, Ibis, dbt and SQLMesh over datasets, each with a small project
 	@for tool in $(TOOLS); do \

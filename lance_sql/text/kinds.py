@@ -89,6 +89,9 @@ KINDS: Final = {
     "WITH": Does.QUERY,
 }
 
+#: The first words of statements that only lance-sql has.
+OURS: Final = frozenset({"OPTIMIZE", "REINDEX", "RESTORE"})
+
 #: Keywords that start a statement, and are followed by a table without an alias.
 NAMED_TABLE: Final = frozenset(word for word, does in KINDS.items() if does & Does.NAMES_TABLE)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from lance_engine.errors import UnsupportedFeatureError
 
-from lance_sql.text.kinds import AFTER_WITH, Does, changed_name, kind_of
+from lance_sql.text.kinds import AFTER_WITH, OURS, Does, changed_name, kind_of
 from lance_sql.text.tokens import Token
 
 
@@ -42,7 +42,7 @@ def _refuse_change(tokens: Sequence[Token], datasets: Callable[[], Sequence[str]
             )
         case ["EXPORT", "DATABASE", *_]:  # which would leave the datasets out
             name, is_ours = None, bool(datasets())
-        case ["OPTIMIZE" | "REINDEX", *_] | ["ALTER", "INDEX", *_] | ["VACUUM", "LANCE", *_]:
+        case ["ALTER", "INDEX", *_] | ["VACUUM", "LANCE", *_]:
             name, is_ours = None, True
         case ["VACUUM", _, *_]:
             name, is_ours = tokens[1], False
@@ -50,7 +50,7 @@ def _refuse_change(tokens: Sequence[Token], datasets: Callable[[], Sequence[str]
             name = tokens[words.index("ON") + 1] if "ON" in words[:-1] else None
             is_ours = False
         case _:
-            name, is_ours = _redefined(tokens), False
+            name, is_ours = _redefined(tokens), bool(OURS.intersection(words[:1]))
     if is_ours:
         what = f"{' '.join(words[:2] if words[0] == 'EXPORT' else words[:1])} of datasets"
     elif name is not None and _is_dataset(name, datasets):
