@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import pyarrow as pa
 from lance_engine.errors import CommitConflictError, DatasetExistsError, SchemaMismatchError
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 def _yes(text: str) -> bool:
     return text.lower() not in ("false", "off", "no", "0")
 
+
+#: Metadata of fields with constraints and defaults.
+_RULES: Final = (b"lance-schema:unenforced-", b"lance-sql:")
 
 #: Options of ``WITH (...)`` and COPY, and how their values are parsed.
 _OPTIONS: Mapping[str, Callable[[str], Any]] = {
@@ -106,11 +109,12 @@ def _without_qualifiers(rows: pa.RecordBatchReader, query: str) -> pa.RecordBatc
 def _declared(rows: pa.RecordBatchReader, schema: pa.Schema | None) -> pa.RecordBatchReader:
     """The rows with nullable columns, in the types of `schema` if there is one.
 
-    A query result without nulls does not mean that the table cannot contain nulls.
+    A query result without nulls does not mean that the table cannot contain nulls, and its columns have no
+    keys and defaults of the table that they come from.
     """
     given = schema or rows.schema
     named = zip(given, _numbered(given.names), strict=True)
-    stored = pa.schema([field.with_name(name).with_nullable(True) for field, name in named])
+    stored = pa.schema([_without_rules(field.with_name(name).with_nullable(True)) for field, name in named])
 
     def declared() -> Iterator[pa.RecordBatch]:
         for batch in rows:
@@ -118,6 +122,11 @@ def _declared(rows: pa.RecordBatchReader, schema: pa.Schema | None) -> pa.Record
             yield pa.RecordBatch.from_arrays(arrays, schema=stored)
 
     return pa.RecordBatchReader.from_batches(stored, declared())
+
+
+def _without_rules(field: pa.Field) -> pa.Field:
+    metadata = field.metadata or {}
+    return field.with_metadata({key: metadata[key] for key in metadata if not key.startswith(_RULES)})
 
 
 def _numbered(names: Sequence[str]) -> list[str]:

@@ -135,3 +135,14 @@ def test_reserved_names_are_refused_for_data_of_any_kind(tmp_path: Any, name: st
     with pytest.raises(SchemaMismatchError, match=r"is reserved"):
         lance_sql.write({name: [7, 8], "a": [1, 2]}, tmp_path / "t.lance")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
+def test_the_table_of_a_query_has_no_keys_and_defaults_of_others(tmp_path: Any, engine: str) -> None:
+    with lance_sql.connect(tmp_path, engine) as session:
+        session.sql("CREATE TABLE t (a INT PRIMARY KEY, b INT UNIQUE DEFAULT 5); INSERT INTO t VALUES (1, 2)")
+        session.sql(
+            "CREATE TABLE n AS SELECT * FROM t; INSERT INTO n SELECT * FROM t; INSERT INTO n (a) VALUES (3)"
+        )
+        assert session.sql("SHOW CONSTRAINTS FROM n").fetchall() == []
+        assert sorted(session.sql("FROM n").fetchall(), key=repr) == [(1, 2), (1, 2), (3, None)]
