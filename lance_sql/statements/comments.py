@@ -12,6 +12,7 @@ from lance_sql.statements.fitting import column_name
 from lance_sql.statements.outcome import done
 from lance_sql.statements.session import Session
 from lance_sql.statements.targets import find
+from lance_sql.statements.transactions import refuse_in_transaction
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -38,6 +39,7 @@ def comment(session: Session, statement: exp.Comment) -> pa.Table | None:
         return None
     refuse_unsupported_clauses(statement)
     if column is None:
+        refuse_in_transaction(session, "COMMENT ON TABLE")  # metadata of the table is a version of its own
         changed = with_table_comment(dataset, value)
     else:
         column = column_name(dataset.storage_schema, column)

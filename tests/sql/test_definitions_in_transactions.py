@@ -47,8 +47,12 @@ def test_a_table_is_built_in_a_transaction_and_appears_as_one_version(sessions, 
     session.sql("BEGIN; CREATE TABLE t (a INT, b VARCHAR DEFAULT 'd')")
     session.sql("INSERT INTO t VALUES (1, 'x'), (2, 'y'), (3, 'z'); INSERT INTO t (a) VALUES (4)")
     session.sql("UPDATE t SET b = 'u' WHERE a = 1; ALTER TABLE t ADD COLUMN c INT DEFAULT 5")
-    session.sql("DELETE FROM t WHERE a = 2; ALTER TABLE t RENAME COLUMN b TO e; COMMENT ON TABLE t IS 'text'")
+    session.sql(
+        "DELETE FROM t WHERE a = 2; ALTER TABLE t RENAME COLUMN b TO e; COMMENT ON COLUMN t.a IS 'text'"
+    )
     session.sql("CREATE TABLE u AS SELECT t.a, old.v FROM t, old WHERE t.a = old.id")
+    with pytest.raises(UnsupportedFeatureError, match=r"COMMENT ON TABLE cannot be part of a transaction"):
+        session.sql("COMMENT ON TABLE t IS 'text'")
     expected = [(1, "u", 5), (3, "z", 5), (4, "d", 5)]
     assert (rows(session, "t"), rows(session, "u")) == (expected, [(1, 10)])
     assert session.tables() == ["old", "t", "u"]
