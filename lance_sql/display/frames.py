@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 from lance_engine.errors import UnsupportedTypeError
 
@@ -29,6 +30,8 @@ def of_python_values(values: list[Any], dtype: str) -> pd.Series[Any]:
     pandas = _need("pandas", "pandas")
     if dtype == "float64":  # from integers of any size
         column: pd.Series[Any] = pandas.Series(values, dtype=object).astype(dtype)
+    elif dtype.startswith("timedelta64"):
+        column = pandas.Series(np.array(values, dtype))  # pandas 2 itself would count nanoseconds
     else:
         column = pandas.Series(values, dtype=dtype)
     return column

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import logging
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,6 +27,16 @@ def minilm(monkeypatch: pytest.MonkeyPatch) -> None:
         if importlib.util.find_spec(package) is None:
             pytest.skip(f"{package} is not a development dependency")
     monkeypatch.syspath_prepend(str(ROOT))
+
+
+@pytest.fixture(autouse=True)
+def logging_as_before() -> Iterator[None]:
+    """A page that shows how to log does not change what later tests log."""
+    root, ours = logging.getLogger(), logging.getLogger("lance_sql")
+    handlers, level = root.handlers[:], ours.level
+    yield
+    root.handlers[:] = handlers
+    ours.setLevel(level)
 
 
 @pytest.mark.parametrize(

@@ -69,6 +69,7 @@ def test_logs(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_nothing_is_collected_for_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(events, "_observers", [])
     monkeypatch.setattr(events, "Event", None)  # would fail if one were made
     lance_sql.write(pa.table({"i": [1]}), tmp_path / "t.lance")
     assert lance_sql.sql(f"SELECT * FROM '{tmp_path / 't.lance'}'").fetchall() == [(1,)]

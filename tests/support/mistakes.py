@@ -79,7 +79,7 @@ PYTHON = (
     "ds.colums",
     "ds.iloc[0]",
     "lance_sql.connect().query('SELECT 1')",
-    "lance_sql.sql('SELECT 1').collect()",
+    "lance_sql.sql('SELECT 1').to_csv('x.csv')",
 )
 SQL = (
     "SELECT * FROM 'sale.lance'",

@@ -101,7 +101,9 @@ class Sessions:
 
     def _outcome(self, connection: Any, text: str) -> tuple[Exception | None, list[str]]:
         try:
-            return None, sorted(map(repr, connection.execute(text).fetchall()))
+            rows = sorted(map(repr, connection.execute(text).fetchall()))
+            # A name in two schemas of the engine is listed once here.
+            return None, sorted(set(rows)) if text == "SHOW TABLES" else rows
         except Exception as error:
             return error, []
 
