@@ -40,7 +40,10 @@ _loggers: Final = {kind: logging.getLogger(f"lance_sql.{kind}") for kind in KIND
 
 
 def observe(observer: Observer) -> Callable[[], None]:
-    """Call `observer` with every event, from any thread, until the returned function is called."""
+    """Call `observer` with every event, from any thread, until the returned function is called.
+
+    Its errors are logged, and change nothing else.
+    """
     _observers.append(observer)
     return lambda: _observers.remove(observer) if observer in _observers else None
 
@@ -63,7 +66,10 @@ def emit(kind: str, seconds: float = 0.0, error: str | None = None, **attributes
         pairs.append(f"error={event.error!r}")
     _loggers[kind].log(KINDS[kind], "%s %s seconds=%.6f", kind, " ".join(pairs), seconds)
     for observer in tuple(_observers):
-        observer(event)
+        try:
+            observer(event)
+        except Exception:  # what happened stays done: a commit must not look like a failed one
+            _loggers[kind].exception("An observer of events failed")
 
 
 @contextmanager

@@ -145,3 +145,21 @@ def test_open_telemetry(tmp_path: Path) -> None:
     assert measured["lance_sql.scan.rows"] == 1000
     assert measured["lance_sql.commits"] == 1
     assert measured["lance_sql.statements"] == 2
+
+
+def test_observers_that_fail_change_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    def fails(event: Event) -> None:
+        raise OSError(event.kind)
+
+    stop = observe(fails)
+    try:
+        lance_sql.write(pa.table({"i": [1]}), tmp_path / "t.lance")
+        lance_sql.write(pa.table({"i": [2]}), tmp_path / "t.lance", "append")
+        with pytest.raises(lance_sql.errors.LanceError):
+            lance_sql.sql("SELECT * FROM 'missing.lance'").fetchall()
+        assert lance_sql.sql(f"SELECT i FROM '{tmp_path / 't.lance'}' ORDER BY i").fetchall() == [(1,), (2,)]
+    finally:
+        stop()
+    assert {message for message in caplog.messages if "observer" in message} == {
+        "An observer of events failed"
+    }

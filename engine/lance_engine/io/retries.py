@@ -61,12 +61,6 @@ class Retries:
             self._wait_for_quiet()
             try:
                 result = attempt(number)
-                self._busy_in_row = 0
-                emit(
-                    "request", time.monotonic() - started, operation=request.operation, path=request.uri,
-                    attempts=number + 1,
-                )  # fmt: skip
-                return result
             except LanceError:
                 raise
             except Exception as error:
@@ -85,6 +79,13 @@ class Retries:
                 )  # fmt: skip
                 if failure.outcome is Outcome.BUSY:
                     self._be_quiet()
+            else:
+                self._busy_in_row = 0
+                emit(
+                    "request", time.monotonic() - started, operation=request.operation, path=request.uri,
+                    attempts=number + 1,
+                )  # fmt: skip
+                return result
             time.sleep(pause)
 
     def _patience(self, failure: Failure) -> float:
