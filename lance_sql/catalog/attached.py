@@ -12,9 +12,6 @@ from lance_sql.errors import SqlError
 #: The name of the directory of a session.
 SESSION = "lance"
 
-#: The schema that contains datasets without an explicit schema.
-LISTED = ("information_schema.tables", "information_schema.columns", "information_schema.schemata")
-
 
 class Listed(NamedTuple):
     """A table of a namespace."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import DatasetNotFoundError, ExternalAccessError, VersionNotFoundError
@@ -14,8 +14,12 @@ from lance_sql.catalog.metadata import metadata_table
 from lance_sql.errors import SqlError
 from lance_sql.text.definitions import is_definition
 from lance_sql.text.kinds import Does
+from lance_sql.text.metadata_tables import DESCRIPTIONS
 from lance_sql.text.reference import NEWEST, Reference, split_suffix
 from lance_sql.text.statement import Statement
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class Registry(Protocol):
@@ -125,7 +129,7 @@ class Binding:
         ):
             # A name may refer to a view, which reads the newest versions as well.
             self._renew_views(datasets)
-        listed = self._list(statement)
+        listed = self._list(statement, datasets)
         return Bound(statement.text({*datasets, *listed}, self._numbers_parameters), datasets)
 
     def _refuse_same_names(self, statement: Statement, datasets: Mapping[str, DatasetVersion]) -> None:
@@ -140,12 +144,15 @@ class Binding:
                         remedy="Name one of them by its path, or rename it",
                     )
 
-    def _list(self, statement: Statement) -> set[str]:
+    def _list(self, statement: Statement, datasets: Collection[str]) -> set[str]:
         """Register the listing tables that a statement uses, with their current contents."""
         names = {
             reference.name
             for reference in statement.references
-            if reference.certain and reference.name.lower() in self._listings
+            if reference.certain
+            and reference.name not in datasets
+            and reference.name.lower() in self._listings
+            and self.catalog.attached.engine_names().kind(reference.location) is None
         }
         for name in names:
             table = self._listings[name.lower()]()
@@ -174,7 +181,7 @@ class Binding:
             or (other.lower() == name.lower() and not replaced.shows(dataset, system_columns))
         )
         if reference.part:  # tags and versions can change without a new version of the dataset
-            self._registry.register_other(name, metadata_table(dataset, reference.part))
+            self._registry.register_other(name, _described(dataset, reference.part))
         else:
             self._registry.register(name, dataset, system_columns)
         self._known[name] = _Known(reference, dataset, system_columns)
@@ -257,3 +264,11 @@ class Binding:
             del self._known[name]
         if forgotten:
             self._before_change()
+
+
+def _described(dataset: DatasetVersion, part: str) -> pa.Table:
+    if part not in DESCRIPTIONS.values():
+        return metadata_table(dataset, part)
+    from lance_sql.catalog.definitions import describe  # takes longer to import than a query
+
+    return describe(dataset, part)

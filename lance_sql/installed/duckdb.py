@@ -20,7 +20,6 @@ from lance_engine.errors import LanceError
 from lance_engine.io import AllowExternal, with_external_access
 
 from lance_sql.catalog.access import Restrictions
-from lance_sql.catalog.attached import LISTED
 from lance_sql.catalog.binding import Binding, InView
 from lance_sql.catalog.catalog import Catalog
 from lance_sql.catalog.prepared import PreparedStatements
@@ -34,6 +33,7 @@ from lance_sql.engines.duckdb.versions import MESSAGES
 from lance_sql.installed.searches import InstalledSearches, explained_rows
 from lance_sql.text.definitions import qualified
 from lance_sql.text.kinds import KINDS, Does
+from lance_sql.text.metadata_tables import LISTINGS
 from lance_sql.text.shown import ALL_TABLES, shown, shown_within, with_shown
 from lance_sql.text.statement import Statement
 
@@ -128,7 +128,7 @@ def _install(
     binding = Binding(
         names,
         catalog,
-        listings={name: functools.partial(_listing, names, lambda: binding, name) for name in LISTED},
+        listings={name: functools.partial(_listing, names, lambda: binding, name) for name in LISTINGS},
     )
     if in_views is not None:
         binding.in_views = in_views
@@ -138,7 +138,7 @@ def _install(
 
 
 def _listing(names: _Names, binding: Callable[[], Binding], name: str) -> pa.Table:
-    """A table of information_schema, including the datasets that are known to the connection."""
+    """What DuckDB lists under this name, including the datasets that are known to the connection."""
     from lance_sql.engines.duckdb.listing import Listing  # takes longer to import than a query
 
     return Listing(_Listed(names, binding())).table(name)

@@ -20,11 +20,12 @@ from lance_sql.engines.base import Parameters
 from lance_sql.searches import lateral
 from lance_sql.searches.mentions import mentions_distance, mentions_parts
 from lance_sql.searches.parameters import SearchParameters
+from lance_sql.text.calls import is_alias
 from lance_sql.text.explained import is_only_explained
 from lance_sql.text.kinds import Does
 from lance_sql.text.reference import Reference
 from lance_sql.text.searches import HYBRID_SEARCH, VECTOR_SEARCH, Expression, SearchCall, search_calls
-from lance_sql.text.statement import Statement, is_alias
+from lance_sql.text.statement import Statement
 from lance_sql.text.tokens import quote, tokenize
 
 if TYPE_CHECKING:

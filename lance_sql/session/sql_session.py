@@ -15,7 +15,6 @@ from lance_engine.base import LiveObjects, timed
 from lance_engine.errors import InvalidArgumentError, LanceError
 
 from lance_sql.catalog.access import UNRESTRICTED, Restrictions
-from lance_sql.catalog.attached import LISTED
 from lance_sql.catalog.binding import Binding
 from lance_sql.catalog.catalog import Catalog
 from lance_sql.catalog.dataset import SqlDataset
@@ -32,6 +31,7 @@ from lance_sql.session.searching import SessionSearches
 from lance_sql.session.transactions import SessionTransactions
 from lance_sql.statements.answers import answer
 from lance_sql.statements.session import LENT
+from lance_sql.text.metadata_tables import LISTINGS, SCHEMA_VIEWS
 from lance_sql.text.script import statements
 from lance_sql.text.shown import ALL_TABLES, names_query, shown_within, with_shown
 from lance_sql.text.statement import Statement
@@ -88,12 +88,13 @@ class SqlSession:
         self._transactions = SessionTransactions(catalog, engine, self._run_planned, self._binding.unsettle)
 
     def _new_binding(self, engine: Engine, catalog: Catalog) -> Binding:
+        listed = LISTINGS if engine.capabilities.computes_statements else SCHEMA_VIEWS
         return Binding(
             engine,
             catalog,
             self._settle,
             numbers_parameters=engine.capabilities.numbers_parameters,
-            listings={name: functools.partial(self.listing, name) for name in LISTED},
+            listings={name: functools.partial(self.listing, name) for name in listed},
             sees_views=engine.state is not None or engine.capabilities.runs_statements_side_by_side,
         )
 
@@ -215,7 +216,7 @@ class SqlSession:
         return QueryResult(query, self._engine, explain, self._streams.add, progress)
 
     def listing(self, name: str) -> pa.Table:
-        """A table of information_schema with all datasets, or ``all_tables`` for ``SHOW ALL TABLES``."""
+        """What the engine lists under this name, such as ``information_schema.tables``, with all datasets."""
         from lance_sql.engines.duckdb.listing import Listing  # takes longer to import than a query
 
         with self._engine.lock:

@@ -94,6 +94,8 @@ class WriteJob:
         check_storable(schema)
         offered = arrow_schema(schema)
         self._added: pa.Schema | None = None
+        #: the columns and constraints that stay when rows are replaced
+        self._kept: pa.Schema | None = None
         if extended is None:
             created = self._created(existing, schema)
             created = with_fixed_sizes(created, options.fixed_size_lists or {})
@@ -118,7 +120,8 @@ class WriteJob:
             return declared.schema
         if existing is None or not self.options.keeps_schema or self.options.merge_schema:
             return stored_schema(schema)
-        return existing.schema.to_arrow()
+        self._kept = existing.schema.to_arrow()
+        return self._kept
 
     def write(self, batches: Iterable[pa.RecordBatch]) -> WrittenFragments:
         """In a task: write the batches to data files. A failing task leaves no file behind."""
@@ -162,6 +165,7 @@ class WriteJob:
             transaction_id=transaction_id,
             properties=properties,
             storage_options=self.options.storage_options,
+            validate=(lambda latest, _: self.require_kept_schema(latest)) if replaces else None,
         )
         self._files.remove_duplicates(set(paths))
         return committed
@@ -182,6 +186,22 @@ class WriteJob:
                     column=field.name,
                     remedy="Retry the write",
                 )
+
+    def require_kept_schema(self, current: Snapshot) -> None:
+        """CommitConflictError if the dataset has other columns or constraints than those that stay.
+
+        The format lets rows be replaced after such a change, with the schema of the new rows.
+        """
+        now = current.schema.to_arrow()
+        if self._kept is None or now.equals(self._kept, check_metadata=True):
+            return
+        if not now.equals(self._schema.to_arrow(), check_metadata=True):  # of an earlier batch of a stream
+            raise CommitConflictError(
+                "Another writer changed the columns or constraints at the same time",
+                path=current.uri,
+                version=current.version,
+                remedy="Write again",
+            )
 
     def _extended(self, existing: Snapshot, offered: pa.Schema) -> Schema:
         """The schema of the dataset, including the columns that it will get."""

@@ -74,6 +74,8 @@ class LanceStreamWriter(StreamArrowWriter):
         replaces = self._overwrite or latest is None
         if latest is not None and not replaces:
             self._job.require_same_schema(latest)
+        if latest is not None and replaces:
+            self._job.require_kept_schema(latest)
         if latest is not None and not replaces and not fragments:
             return
         committed = self._job.publish(

@@ -14,10 +14,10 @@ from lance_engine.errors import (
 from lance_engine.operations import Values, alter_column
 
 from lance_sql.catalog.dataset import SqlDataset
+from lance_sql.catalog.defaults import DEFAULT_KEY, default_of, with_default
 from lance_sql.catalog.values import compile_value
 from lance_sql.errors import SqlError
 from lance_sql.statements.clauses import refuse_unsupported_clauses
-from lance_sql.statements.defaults import DEFAULT_KEY, default_of, with_default
 from lance_sql.statements.fitting import column_name
 from lance_sql.statements.nested_fields import field_path, refuse_known_field, with_field
 from lance_sql.statements.outcome import done

@@ -9,10 +9,10 @@ import pyarrow as pa
 from lance_engine.base import nearest_name
 from lance_engine.errors import ColumnNotFoundError
 
+from lance_sql.catalog.defaults import default_of
 from lance_sql.display.amounts import counted
 from lance_sql.engines.base import Parameters
 from lance_sql.errors import SqlError
-from lance_sql.statements.defaults import default_of
 from lance_sql.statements.session import LENT, Session
 from lance_sql.text.tokens import quote
 from lance_sql.types.casts import stored_value

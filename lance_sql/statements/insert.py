@@ -12,9 +12,9 @@ from lance_engine.errors import UnsupportedFeatureError
 from lance_engine.write import write_dataset
 
 from lance_sql.catalog.dataset import SqlDataset
+from lance_sql.catalog.defaults import default_of
 from lance_sql.engines.base import Parameters
 from lance_sql.statements.clauses import refuse_unsupported_clauses
-from lance_sql.statements.defaults import default_of
 from lance_sql.statements.fitting import default_row, fitted_query
 from lance_sql.statements.outcome import Counter, check_returning, counted, returned
 from lance_sql.statements.session import Rows, Session

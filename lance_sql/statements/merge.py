@@ -16,12 +16,12 @@ from lance_engine.operations import RowChanges
 from lance_engine.scan import ROW_ADDRESS
 
 from lance_sql.catalog.dataset import SqlDataset
+from lance_sql.catalog.defaults import default_of
 from lance_sql.display.amounts import counted as amount
 from lance_sql.engines.base import Parameters
 from lance_sql.errors import SqlError
 from lance_sql.statements.changes import addresses, assignments, commit, computed, with_addresses
 from lance_sql.statements.clauses import refuse_unsupported_clauses
-from lance_sql.statements.defaults import default_of
 from lance_sql.statements.fitting import column_name
 from lance_sql.statements.merge_source import MergeSource
 from lance_sql.statements.outcome import check_returning, counted, returned

@@ -264,9 +264,9 @@ def _tables_of(session: Session, parts: Sequence[str]) -> list[str] | None:
         return sorted(given.union(namespace.tables(schema)))
     if parts[0].lower() not in ("temp", *map(str.lower, session.databases())):
         return None
-    within = {"database": parts[0].lower(), "schema": parts[-1].lower() if len(parts) == 2 else None}
-    return [
-        row["name"]
-        for row in session.listing("all_tables").to_pylist()
-        if all(asked is None or asked == row[key].lower() for key, asked in within.items())
-    ]
+    database, schema = parts[0].lower(), parts[-1].lower() if len(parts) == 2 else None
+    return sorted(
+        row["table_name"]
+        for row in session.listing("information_schema.tables").to_pylist()
+        if row["table_catalog"].lower() == database and schema in (None, row["table_schema"].lower())
+    )

@@ -84,7 +84,7 @@ class Session(Protocol):
         """Roll back the open transaction."""
 
     def listing(self, name: str) -> pa.Table:
-        """A table of information_schema with all datasets, or ``all_tables`` for ``SHOW ALL TABLES``."""
+        """What the engine lists under this name, such as ``information_schema.tables``, with all datasets."""
 
     def databases(self) -> list[str]:
         """The names of the databases of the engine."""

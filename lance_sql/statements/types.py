@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from lance_engine.errors import UnsupportedFeatureError
 
+from lance_sql.catalog.defaults import with_default
 from lance_sql.engines.base import Parameters
 from lance_sql.engines.duckdb.capabilities import CAPABILITIES as DUCKDB
 from lance_sql.engines.errors import translated
 from lance_sql.scratch import scratch
-from lance_sql.statements.defaults import with_default
 from lance_sql.statements.session import Session
 from lance_sql.text.tokens import quote
 from lance_sql.types.columns import column

@@ -10,18 +10,18 @@ from typing import Any
 import pyarrow as pa
 from lance_engine.base import nearest_name
 from lance_engine.errors import LanceError
-from lance_engine.table import constraints_of
 
 from lance_sql.catalog.dataset import SqlDataset
+from lance_sql.catalog.definitions import describe
 from lance_sql.catalog.metadata import metadata_table
 from lance_sql.errors import SqlError, TableNotFoundError
 from lance_sql.statements.outcome import done
 from lance_sql.statements.session import Session
 from lance_sql.statements.targets import find_named
 from lance_sql.statements.transactions import refuse_in_transaction
-from lance_sql.text.metadata_tables import METADATA_TABLES
+from lance_sql.text.metadata_tables import DESCRIPTIONS, METADATA_TABLES
 from lance_sql.text.reference import Reference
-from lance_sql.text.shown import shown
+from lance_sql.text.shown import ALL_TABLES, shown
 from lance_sql.text.statement import Statement
 from lance_sql.text.tokens import Token
 
@@ -56,7 +56,7 @@ def vacuum(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
 
 
 def show_columns(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
-    """``DESCRIBE t``, ``SHOW t`` or ``SHOW ns.t`` of a dataset."""
+    """``DESCRIBE t``, ``SHOW t`` or ``SHOW ns.t`` of a dataset, with what DuckDB does not learn of it."""
     names, dots = tokens[1::2], tokens[2::2]
     if len(names) != len(dots) + 1 or any(dot.text != "." for dot in dots):
         return None
@@ -67,43 +67,26 @@ def show_columns(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
     dataset = session.catalog.open(Reference(name, name, quoted=quoted))
     if dataset is None:
         return None
-    found = session.select(f"DESCRIBE {''.join(token.text for token in tokens[1:])}").arrow()
-    return _with_constraints(found, dataset)
+    if session.capabilities.computes_statements:
+        return describe(dataset, "describe")
+    return session.select(f"DESCRIBE {''.join(token.text for token in tokens[1:])}").arrow()
 
 
 def table_info(session: Session, statement: Statement) -> pa.Table | None:
-    """``PRAGMA table_info('t')`` or ``CALL pragma_table_info('t')`` of a dataset."""
+    """``PRAGMA table_info('t')`` or ``CALL pragma_table_info('t')`` of a dataset, and ``storage_info``."""
     tokens = statement.tokens
     call = [token.value.lower() for token in tokens[1:]]
-    if len(call) != 4 or call[0].removeprefix("pragma_") != "table_info" or call[1] + call[3] != "()":
+    part = DESCRIPTIONS.get(f"pragma_{call[0].removeprefix('pragma_')}") if call else None
+    if part is None or len(call) != 4 or call[1] + call[3] != "()":
         return None
     dataset = session.catalog.open(Reference(tokens[3].value, tokens[3].value))
-    return None if dataset is None else _with_constraints(session.select(statement).arrow(), dataset)
-
-
-def _with_constraints(found: pa.Table, dataset: SqlDataset) -> pa.Table:
-    """A description of the columns, with those that are NOT NULL or in a key, which DuckDB does not learn."""
-    fields = list(dataset.storage_schema)
-    if len(fields) != found.num_rows:
-        return found
-    keys = constraints_of(dataset.snapshot.schema).keys
-    kinds = {name: "PRI" if key.is_primary else "UNI" for key in reversed(keys) for name in key.columns}
-    columns = {
-        "null": pa.array(["YES" if field.nullable else "NO" for field in fields], pa.string()),
-        "key": pa.array([kinds.get(field.name) for field in fields], pa.string()),
-        "notnull": pa.array([not field.nullable for field in fields]),
-        "pk": pa.array([kinds.get(field.name) == "PRI" for field in fields]),
-    }
-    for place, field in enumerate(found.schema):
-        if field.name in columns:
-            found = found.set_column(place, field, columns[field.name])
-    return found
+    return None if dataset is None else describe(dataset, part)
 
 
 def show_tables(session: Session, tokens: Sequence[Token]) -> pa.Table:
     """``SHOW TABLES`` and ``SHOW ALL TABLES``, in all spellings."""
     if shown(tokens) == "columns":
-        return session.listing("all_tables")
+        return session.select(ALL_TABLES).arrow()
     return pa.table({"name": pa.array(session.table_names(), pa.string())})
 
 

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any, Final
 
 from lance_engine.errors import UnsupportedFeatureError
 
-from lance_sql.text.metadata_tables import METADATA_TABLES
-from lance_sql.text.reference import Reference, VersionChoice, moment, reference_name
+from lance_sql.text.metadata_tables import DESCRIPTIONS, FUNCTIONS, METADATA_TABLES
+from lance_sql.text.reference import NEWEST, Reference, VersionChoice, moment, reference_name
 from lance_sql.text.tokens import Token, arguments, as_string, closing, quote
+
+#: Keywords that can follow a table and are not an alias.
+_AFTER_TABLE = re.compile(
+    "ANTI|ASOF|CROSS|EXCEPT|FETCH|FULL|GROUP|HAVING|INNER|INTERSECT|JOIN|LATERAL|LEFT|LIMIT|NATURAL|OFFSET|ON|"
+    "ORDER|POSITIONAL|QUALIFY|RIGHT|SELECT|SEMI|TABLESAMPLE|UNION|USING|WHERE|WINDOW"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +59,8 @@ _CHOICES: Final = {
 def table_call(text: str, tokens: list[Token], position: int) -> Found | None:
     """``lance_scan('path', version => n)``, ``lance_metadata('path', 'versions')``, ``lance_indexes(t)``."""
     function = tokens[position].text.lower() if tokens[position].kind == "word" else ""
+    if function in FUNCTIONS or function in DESCRIPTIONS:
+        return _catalog_call(tokens, position, function)
     if function not in _FUNCTIONS:
         return None
     end = closing(tokens, position + 1) if position + 1 < len(tokens) else None
@@ -88,6 +97,29 @@ def table_call(text: str, tokens: list[Token], position: int) -> Found | None:
         named_so = f'lower("column") = lower({as_string(column[0].value)})'
         rows = f'(SELECT "key", "value" FROM {rows} WHERE {named_so})'
     return reference, end - position + 1, Edit(tokens[position].start, tokens[end].end, rows)
+
+
+def _catalog_call(tokens: list[Token], position: int, function: str) -> Found | None:
+    """``duckdb_tables()``, which lists all tables, or ``pragma_table_info('t')``, which describes one."""
+    end = closing(tokens, position + 1) if tokens[position + 1 : position + 2] else None
+    if end is None or tokens[position + 1].text != "(":
+        return None
+    part = DESCRIPTIONS.get(function)
+    if part is None:
+        reference = Reference(f"{function}()", function, certain=True)
+        if end > position + 2:
+            return None
+    else:
+        argument = tokens[position + 2 : end]
+        named = named_table(argument) if len(argument) == 1 and argument[0].kind == "string" else None
+        if named is None:
+            return None
+        location, quoted = named
+        reference = Reference(reference_name(location, NEWEST, part), location, part=part, quoted=quoted)
+    following = tokens[end + 1 : end + 2]
+    alias = "" if following and is_alias(following[0]) else f" AS {function}"
+    edit = Edit(tokens[position].start, tokens[end].end, quote(reference.name) + alias, reference.name)
+    return reference, end - position + 1, edit
 
 
 def named_table(tokens: list[Token]) -> tuple[str, bool] | None:
@@ -156,3 +188,8 @@ def _merged(choices: list[VersionChoice]) -> VersionChoice:
     if sum(name != "branch" for name in arguments) > 1 or len(arguments) < len(choices):
         raise UnsupportedFeatureError("More than one version was given", remedy=_TRAVEL_REMEDY)
     return VersionChoice(**arguments)
+
+
+def is_alias(token: Token) -> bool:
+    """Whether a token after a table is an alias."""
+    return token.kind == "quoted" or (token.kind == "word" and not _AFTER_TABLE.fullmatch(token.upper))

@@ -9,7 +9,6 @@ have to support every dialect, and a misread token causes at most one unused reg
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cached_property, wraps
 from typing import Any, NamedTuple, TypeVar
@@ -18,20 +17,14 @@ from lance_engine.base import nearest_name
 from lance_engine.errors import UnsupportedFeatureError
 from lance_engine.scan import SYSTEM_FIELDS
 
-from lance_sql.text.calls import Edit, Found, dotted_name, table_call, time_travel
+from lance_sql.text.calls import Edit, Found, dotted_name, is_alias, table_call, time_travel
 from lance_sql.text.from_first import without_select
 from lance_sql.text.kinds import NAMED_TABLE, Does, kind_of
-from lance_sql.text.metadata_tables import METADATA_TABLES
+from lance_sql.text.metadata_tables import METADATA_TABLES, VIEWS
 from lance_sql.text.reference import NEWEST, Reference, reference_name
 from lance_sql.text.tokens import Token, quote, table_positions, tokenize
 
 T = TypeVar("T")
-
-#: Keywords that can follow a table and are not an alias.
-_AFTER_TABLE = re.compile(
-    "ANTI|ASOF|CROSS|EXCEPT|FETCH|FULL|GROUP|HAVING|INNER|INTERSECT|JOIN|LATERAL|LEFT|LIMIT|NATURAL|OFFSET|ON|"
-    "ORDER|POSITIONAL|QUALIFY|RIGHT|SELECT|SEMI|TABLESAMPLE|UNION|USING|WHERE|WINDOW"
-)
 
 
 class Statement:
@@ -176,6 +169,12 @@ def _table(text: str, tokens: list[Token], position: int, certain: bool) -> Foun
     token = tokens[position]
     names = dotted_name(tokens, position) if certain else [token.value]
     location = ".".join(names)
+    view = VIEWS.get(location.lower()) if certain and token.kind != "string" else None
+    if view is not None and not _is_common_table(tokens, location):
+        length = 2 * len(names) - 1
+        alias = "" if any(map(is_alias, tokens[position + length :][:1])) else f" AS {quote(names[-1])}"
+        edit = Edit(token.start, tokens[position + length - 1].end, quote(view) + alias, view)
+        return Reference(view, location, certain=True), length, edit
     length = 2 * len(names) - 1
     part = None
     if len(names) > 2 and names[-1].lower() in METADATA_TABLES:
@@ -208,6 +207,16 @@ def _table(text: str, tokens: list[Token], position: int, certain: bool) -> Foun
     return reference, length, edit
 
 
+def _is_common_table(tokens: list[Token], name: str) -> bool:
+    """Whether a name is one of WITH: ``name AS (query)``."""
+    folded = name.lower()
+    return any(
+        token.value.lower() == folded
+        and [near.upper for near in tokens[place + 1 : place + 3]] == ["AS", "("]
+        for place, token in enumerate(tokens)
+    )
+
+
 def _metadata_name(tokens: list[Token], position: int, certain: bool) -> str | None:
     """The metadata table in ``'x.lance'.versions`` or ``sales.versions``."""
     if not certain or [token.text for token in tokens[position + 1 : position + 2]] != ["."]:
@@ -223,8 +232,3 @@ def _metadata_name(tokens: list[Token], position: int, certain: bool) -> str | N
             f"Unknown metadata table {name!r}", remedy=f"{hint}Choose from {', '.join(METADATA_TABLES)}"
         )
     return None
-
-
-def is_alias(token: Token) -> bool:
-    """Whether a token after a table is an alias."""
-    return token.kind == "quoted" or (token.kind == "word" and not _AFTER_TABLE.fullmatch(token.upper))

@@ -182,6 +182,35 @@ def test_keys_declared_meanwhile_hold(planned: tuple, path: Path) -> None:  # ty
     assert rows(path) == ROWS
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda ds: ds.add_check("id <> 9"),
+        lambda ds: ds.add_key(["s", "id"]),
+        lambda ds: ds.alter_column("s", nullable=False),
+        lambda ds: ds.add_columns({"n": "id"}),
+        lambda ds: ds.update_schema_metadata({"comment": "text"}, column="s"),
+    ],
+)
+def test_rows_are_not_replaced_under_an_older_definition(path: Path, change: object) -> None:
+    options = Options.parse({"path": str(path), "planner.keeps_schema": "true"})
+    writer = LanceWriter(options, SCHEMA, True)
+    message = writer.write(iter([pa.record_batch({"id": [3, 4], "s": ["x", "y"]})]))
+    defined = change(lance_sql.open(path)).storage_schema  # type: ignore[operator]
+    with pytest.raises(CommitConflictError, match="changed the columns or constraints"):
+        writer.commit([message])
+    assert lance_sql.open(path).storage_schema.equals(defined, check_metadata=True)
+    assert rows(path) == ROWS
+    lance_sql.open(path).delete("id = 1")  # other rows make no difference
+    writer = LanceWriter(options, SCHEMA, True)
+    message = writer.write(
+        iter([pa.record_batch({"id": [3], "s": ["x"]} | ({"n": [1]} if "n" in defined.names else {}))])
+    )
+    lance_sql.open(path).delete("id = 2")
+    writer.commit([message])
+    assert rows(path) == {3: "x"}
+
+
 def test_replacing_the_rows_of_a_table_keeps_its_definition(path: Path) -> None:
     """As INSERT OVERWRITE and TRUNCATE do; df.write.mode("overwrite") replaces columns and constraints."""
     lance_sql.open(path).update_schema_metadata({"comment": "the key"}, column="id")

@@ -8,7 +8,7 @@ import pytest
 from lance_engine.errors import UnsupportedFeatureError
 
 import lance_sql
-from lance_sql.statements.defaults import DEFAULT_KEY, default_of, with_default
+from lance_sql.catalog.defaults import DEFAULT_KEY, default_of, with_default
 
 #: Expressions that read something, or are more than an expression; {secret} is the path of a file.
 HOSTILE = [

@@ -1,30 +1,33 @@
-"""The contents of information_schema and SHOW ALL TABLES: the tables of the engine, and all datasets."""
+"""What DuckDB lists of its tables, such as information_schema, with all datasets among them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Protocol
+from contextlib import closing
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from lance_engine.errors import LanceError
 
 from lance_sql.catalog.attached import SESSION, Listed
+from lance_sql.catalog.definitions import create, create_indices
 from lance_sql.catalog.namespaces import MAIN
-from lance_sql.types.duckdb_names import duckdb_types
+from lance_sql.text.tokens import as_string, quote
 
 if TYPE_CHECKING:
-    from lance_sql.catalog.catalog import Catalog
+    import duckdb
 
-_ALL_TABLES = pa.schema(
-    [
-        ("database", pa.string()),
-        ("schema", pa.string()),
-        ("name", pa.string()),
-        ("column_names", pa.list_(pa.string())),
-        ("column_types", pa.list_(pa.string())),
-        ("temporary", pa.bool_()),
-    ]
-)
+    from lance_sql.catalog.catalog import Catalog
+    from lance_sql.catalog.dataset import SqlDataset
+
+#: The columns with the catalog of what a row describes, and those with its name.
+_CATALOGS: Final = ("database_name", "table_catalog", "catalog_name", "constraint_catalog")
+_NAMES: Final = ("table_name", "view_name", "viewname", "name")
+#: Added to the numbers of what is described in another database, so that they differ from the engine's own.
+_FIRST_NUMBER: Final = 1 << 40
+#: The only column of the table of a dataset that cannot be read, which is not listed.
+_UNREAD: Final = "column of a dataset that cannot be read"
 
 
 class Source(Protocol):
@@ -42,24 +45,49 @@ class Source(Protocol):
 
 
 class Listing:
-    """The contents of a session, as tables of information_schema."""
+    """What a session lists."""
 
     def __init__(self, session: Source) -> None:
         self._session = session
 
     def table(self, name: str) -> pa.Table:
-        """A table of information_schema, or ``all_tables``: the result of `SHOW ALL TABLES`."""
-        match name.removeprefix("information_schema."):
-            case "tables":
-                return self._joined(name, self._tables())
-            case "columns":
-                return self._joined(name, self._columns())
-            case "schemata":
-                schemas = self._session.catalog.attached.schemas()
-                rows = [{"catalog_name": catalog, "schema_name": schema} for catalog, schema in schemas]
-                return self._joined(name, rows)
-            case _:
-                return self._all_tables()
+        """The rows of a view such as ``information_schema.tables``, or of a function of DuckDB."""
+        own = self._of_engine(name)
+        listed = own.slice(0, 0) if "views" in name else self._of_datasets(name)
+        columns = [
+            listed[field.name].cast(field.type)
+            if field.name in listed.schema.names
+            else pa.nulls(listed.num_rows, field.type)
+            for field in own.schema
+        ]
+        return pa.concat_tables([own, pa.table(columns, schema=own.schema)])
+
+    def _of_engine(self, name: str) -> pa.Table:
+        """The engine's own tables, without the names registered for datasets."""
+        own = self._session.of_engine(f"SELECT * FROM {name}")
+        named = next((column for column in _NAMES if column in own.schema.names), None)
+        if named is None:
+            return own
+        hidden = self._session.known_to_engine()
+        return own.filter(pa.array([value not in hidden for value in own[named].to_pylist()], pa.bool_()))
+
+    def _of_datasets(self, name: str) -> pa.Table:
+        """The same of a DuckDB with an empty table for each dataset."""
+        import duckdb
+
+        catalog = self._session.catalog
+        counts: dict[tuple[str, str, str], int] = {}
+        # Texts of datasets are in it, which are not executed; without access, they could do nothing either.
+        with closing(duckdb.connect(config={"enable_external_access": "false"})) as shadow:
+            spaces = {SESSION, *(space for space, _ in catalog.attached.schemas())}
+            for space in spaces:
+                shadow.execute(f"ATTACH ':memory:' AS {quote(space)}")
+            for space, schema in catalog.attached.schemas():
+                shadow.execute(f"CREATE SCHEMA IF NOT EXISTS {quote(space)}.{quote(schema)}")
+            for listed in self._listed():
+                counts[listed] = self._create(shadow, listed)
+            found = shadow.sql(f"SELECT * FROM {name} {_within(shadow, name, spaces)}").to_arrow_table()
+        return _numbered(_counted(found, counts))
 
     def _listed(self) -> Iterator[Listed]:
         """All datasets, under all of their names."""
@@ -70,72 +98,44 @@ class Listing:
             if name not in inside:
                 yield Listed(SESSION, MAIN, name)
 
-    def _tables(self) -> list[dict[str, Any]]:
-        return [
-            {
-                "table_catalog": listed.catalog,
-                "table_schema": listed.schema,
-                "table_name": listed.name,
-                "table_type": "BASE TABLE",
-                "is_insertable_into": "YES",
-                "is_typed": "NO",
-            }
-            for listed in self._listed()
-        ]
-
-    def _schema(self, listed: Listed) -> pa.Schema:
-        """The columns of a dataset; none if it cannot be read, which is reported when it is queried."""
+    def _create(self, shadow: duckdb.DuckDBPyConnection, listed: Listed) -> int:
+        """Create the table of a dataset, and return how many rows the dataset has."""
+        target = ".".join(map(quote, listed))
         try:
-            dataset = self._session.catalog.listed(listed)
+            dataset: SqlDataset | None = self._session.catalog.listed(listed)
+            if dataset is not None:
+                create(shadow, dataset, target)
+                create_indices(shadow, dataset, target)
+                return dataset.count_rows()
         except LanceError:
-            dataset = None
-        return pa.schema([]) if dataset is None else dataset.storage_schema
+            pass  # reported when it is queried
+        shadow.execute(f"CREATE TABLE IF NOT EXISTS {target} ({quote(_UNREAD)} INTEGER)")
+        return 0
 
-    def _columns(self) -> list[dict[str, Any]]:
-        rows = []
-        for listed in self._listed():
-            schema = self._schema(listed)
-            for position, (field, kind) in enumerate(zip(schema, duckdb_types(schema), strict=True), 1):
-                rows.append(
-                    {
-                        "table_catalog": listed.catalog,
-                        "table_schema": listed.schema,
-                        "table_name": listed.name,
-                        "column_name": field.name,
-                        "ordinal_position": position,
-                        "is_nullable": "YES" if field.nullable else "NO",
-                        "data_type": kind,
-                    }
-                )
-        return rows
 
-    def _all_tables(self) -> pa.Table:
-        columns_of: dict[tuple[str, str, str], tuple[list[str], list[str]]] = {}
-        for row in self._of_engine("information_schema.columns").to_pylist():
-            if row["table_schema"].lower() != "information_schema":
-                names, kinds = columns_of.setdefault(
-                    (row["table_catalog"], row["table_schema"], row["table_name"]), ([], [])
-                )
-                names.append(row["column_name"])
-                kinds.append(row["data_type"])
-        for listed in self._listed():
-            schema = self._schema(listed)
-            columns_of[listed] = (list(schema.names), duckdb_types(schema))
-        rows = [(*key, names, kinds, key[0] == "temp") for key, (names, kinds) in sorted(columns_of.items())]
-        return pa.Table.from_pylist(
-            [dict(zip(_ALL_TABLES.names, row, strict=True)) for row in rows], schema=_ALL_TABLES
-        )
+def _within(shadow: duckdb.DuckDBPyConnection, name: str, spaces: set[str]) -> str:
+    """The condition for rows that describe datasets."""
+    columns = [column for column, *_ in shadow.sql(f"DESCRIBE SELECT * FROM {name}").fetchall()]
+    conditions = [
+        f"{column} IN ({', '.join(map(as_string, spaces))})" for column in _CATALOGS if column in columns
+    ]
+    if "column_name" in columns:
+        conditions.append(f"column_name IS DISTINCT FROM {as_string(_UNREAD)}")
+    return f"WHERE {' AND '.join(conditions)}" if conditions else ""
 
-    def _joined(self, name: str, rows: list[dict[str, Any]]) -> pa.Table:
-        own = self._of_engine(name)
-        return pa.concat_tables([own, pa.Table.from_pylist(rows, schema=own.schema)])
 
-    def _of_engine(self, name: str) -> pa.Table:
-        """A table of the engine's information_schema, without the names registered for datasets."""
-        own = self._session.of_engine(f"SELECT * FROM {name}")
-        if "table_name" not in own.schema.names:
-            return own
-        hidden = self._session.known_to_engine()
-        return own.filter(
-            pa.array([value not in hidden for value in own.column("table_name").to_pylist()], pa.bool_())
-        )
+def _counted(found: pa.Table, counts: dict[tuple[str, str, str], int]) -> pa.Table:
+    """``duckdb_tables()`` with the numbers of rows."""
+    place = found.schema.get_field_index("estimated_size")
+    if place < 0:
+        return found
+    rows: list[dict[str, Any]] = found.select(["database_name", "schema_name", "table_name"]).to_pylist()
+    sizes = pa.array([counts[tuple(row.values())] for row in rows], found.schema.field(place).type)
+    return found.set_column(place, found.schema.field(place), sizes)
+
+
+def _numbered(found: pa.Table) -> pa.Table:
+    for place, field in enumerate(found.schema):
+        if field.name.endswith("_oid") and pa.types.is_integer(field.type):
+            found = found.set_column(place, field, pc.add(found.column(place), _FIRST_NUMBER))
+    return found

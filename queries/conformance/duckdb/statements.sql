@@ -15,7 +15,6 @@ INSERT INTO t3 (id, pct) VALUES (4, 101);
 INSERT INTO t3 (pct) VALUES (5);
 INSERT INTO t3 (id, u) VALUES (6, 'x');
 SELECT * FROM t3 ORDER BY id;
--- differs: DESCRIBE does not show defaults
 DESCRIBE t3;
 CREATE TABLE t4 AS SELECT id, j AS name FROM t1;
 CREATE TABLE t5 AS FROM t1 LIMIT 0;
@@ -200,7 +199,6 @@ ABORT;
 CHECKPOINT;
 PRAGMA table_info('t1');
 CALL pragma_table_info('t1');
--- differs: in queries, `pragma_table_info` does not show keys and NOT NULL; `PRAGMA table_info` does
 SELECT name, type, "notnull", pk FROM pragma_table_info('t3') ORDER BY cid;
 SHOW t1;
 SHOW TABLES;
@@ -209,17 +207,22 @@ SUMMARIZE t1;
 SUMMARIZE t3;
 SELECT table_name, column_name, data_type, is_nullable FROM information_schema.columns WHERE table_name IN ('t1', 'people') ORDER BY ALL;
 SELECT table_name, table_type FROM information_schema.tables WHERE table_name IN ('t1', 'people') ORDER BY ALL;
--- differs: `duckdb_tables()` lists the tables of DuckDB; datasets are in `information_schema.tables`
+SELECT table_name, column_count, has_primary_key, check_constraint_count FROM duckdb_tables() WHERE table_name IN ('t1', 't3') ORDER BY ALL;
+-- differs: `estimated_size` is the number of rows
 SELECT table_name, estimated_size, column_count, has_primary_key FROM duckdb_tables() WHERE table_name IN ('t1', 'people') ORDER BY ALL;
--- differs: `duckdb_columns()` does not show NOT NULL; `information_schema.columns` does
 SELECT table_name, column_name, data_type, is_nullable FROM duckdb_columns() WHERE table_name = 't1' ORDER BY ALL;
--- differs: `duckdb_constraints()` lists the tables of DuckDB; constraints of a dataset are in `t.constraints`
 SELECT table_name, constraint_type, constraint_text FROM duckdb_constraints() WHERE table_name = 't2' ORDER BY ALL;
--- refused: t1 is not an table
--- differs: `FROM t.pages` shows how a dataset is stored
 SELECT count(*) > 0 FROM pragma_storage_info('t1');
-SELECT name FROM sqlite_master WHERE name = 't1';
--- differs: `pg_tables` lists the tables of DuckDB; datasets are in `information_schema.tables`
+SELECT type, name, tbl_name FROM sqlite_master WHERE name = 't1';
+SELECT table_name, column_name, column_default, comment FROM duckdb_columns WHERE table_name IN ('t3', 'people') ORDER BY ALL;
+SELECT c.column_name FROM duckdb_tables() t JOIN duckdb_columns() c USING (table_oid) WHERE t.table_name = 't3' ORDER BY ALL;
+SELECT constraint_name, constraint_type FROM information_schema.table_constraints WHERE table_name = 't3' ORDER BY ALL;
+SELECT column_name, ordinal_position FROM information_schema.key_column_usage WHERE table_name = 't2' ORDER BY ALL;
+SELECT index_name, table_name, is_unique, expressions FROM duckdb_indexes();
+SELECT sql FROM duckdb_tables WHERE table_name = 't3';
+WITH pg_tables AS (SELECT 1 AS one) SELECT * FROM pg_tables;
+SELECT DISTINCT column_name FROM pragma_storage_info('t1') ORDER BY 1;
+SELECT count(*) FROM pragma_table_info('nosuch');
 SELECT tablename FROM pg_tables WHERE tablename = 't1';
 SELECT column_name FROM (SHOW t1) ORDER BY 1;
 SELECT view_name FROM duckdb_views() WHERE view_name = 'tv';
