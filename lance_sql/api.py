@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from lance_engine.base import load
+from lance_engine.base import load, public
 from lance_engine.errors import InvalidArgumentError
 from lance_engine.io import AllowExternal, with_external_access
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["connect", "open", "sql", "write"]
 
 
+@public
 def open(
     uri: str | os.PathLike[str],
     version: int | None = None,
@@ -67,6 +68,7 @@ def _location(uri: Any) -> str:
         ) from None
 
 
+@public
 def write(
     data: Any,
     uri: str | os.PathLike[str],
@@ -152,6 +154,7 @@ def write(
     )
 
 
+@public
 def sql(
     text: str,
     engine: str = "duckdb",
@@ -176,7 +179,7 @@ def sql(
     from lance_sql.session.variables import execute, execute_apart, execute_last
     from lance_sql.text.script import statements
 
-    frame = sys._getframe(1)
+    frame = sys._getframe(2)  # above `public`
     *before, last = statements(text)
     if engine == "duckdb" and not before:
         return execute_apart(last, params, frame)
@@ -188,6 +191,7 @@ def sql(
     return execute_last(session, last, params, frame)
 
 
+@public
 def connect(
     directory: str | os.PathLike[str] | None = None,
     engine: Any = "duckdb",

@@ -11,6 +11,7 @@ import pyarrow as pa
 from daft.io.sink import DataSink, WriteResult
 from daft.io.source import DataSource, DataSourceTask
 from daft.recordbatch import MicroPartition, RecordBatch
+from lance_engine.base import public
 from lance_engine.scan import ScanSplit
 
 from lance_sql.api import open as open_dataset
@@ -21,6 +22,7 @@ from lance_sql.sampling import stretches
 __all__ = ["read", "write"]
 
 
+@public
 def read(
     source: str | os.PathLike[str] | Dataset,
     columns: Sequence[str] | None = None,
@@ -39,6 +41,7 @@ def read(
     return _Source(dataset, list(columns or dataset.schema.names), filter, task_rows).read()
 
 
+@public
 def write(
     frame: daft.DataFrame,
     path: str | os.PathLike[str],

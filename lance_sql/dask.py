@@ -8,6 +8,7 @@ from typing import Any
 
 import dask.dataframe as dd
 import pandas as pd
+from lance_engine.base import public
 from lance_engine.scan import ScanSplit
 
 from lance_sql.api import open as open_dataset
@@ -17,6 +18,7 @@ from lance_sql.sampling import stretches
 __all__ = ["read"]
 
 
+@public
 def read(
     source: str | os.PathLike[str] | Dataset,
     columns: Sequence[str] | None = None,

@@ -7,11 +7,11 @@ import operator
 import os
 import sys
 import types
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pyarrow as pa
-from lance_engine.base import legible_line, rows_as_python, with_extensions, without_secrets
+from lance_engine.base import legible_line, rows_as_python, unknown_option, with_extensions, without_secrets
 from lance_engine.errors import (
     InvalidArgumentError,
     PositionOutOfRangeError,
@@ -107,7 +107,7 @@ class Dataset(SqlDataset, DuckDBSource):
         `batch_size` is the most rows of a batch. The other `options` of pyarrow, for its threads and its
         memory, have no effect; InvalidArgumentError for unknown ones.
         """
-        _check_options(options)
+        _check_options(Dataset.scanner, options)
         if isinstance(columns, Mapping):
             raise UnsupportedFeatureError(
                 "Computed columns are not supported by scanner()",
@@ -119,24 +119,26 @@ class Dataset(SqlDataset, DuckDBSource):
 
     def to_table(self, columns: Sequence[str] | None = None, filter: Any = None, **options: Any) -> pa.Table:
         """The rows as a table; see `scanner`."""
+        _check_options(Dataset.to_table, options)
         return self.scanner(columns, filter, **options).to_table()
 
     def to_batches(
         self, columns: Sequence[str] | None = None, filter: Any = None, **options: Any
     ) -> Iterator[pa.RecordBatch]:
         """The rows as record batches; see `scanner`."""
+        _check_options(Dataset.to_batches, options)
         return self.scanner(columns, filter, **options).to_batches()
 
     def head(
         self, num_rows: int = 5, columns: Sequence[str] | None = None, filter: Any = None, **options: Any
     ) -> pa.Table:
         """The first `num_rows` rows that pass `filter`."""
-        _check_options(options)
+        _check_options(Dataset.head, options)
         return self.scan(columns=columns, filter=filter, limit=num_rows).to_table()
 
     def count_rows(self, filter: Any = None, **options: Any) -> int:
         """The number of rows that pass `filter`; without a filter, it comes from metadata."""
-        _check_options(options)
+        _check_options(Dataset.count_rows, options)
         count: int = super().count_rows(filter)
         return count
 
@@ -223,11 +225,12 @@ class Dataset(SqlDataset, DuckDBSource):
         )
 
 
-def _check_options(options: Mapping[str, Any]) -> None:
+def _check_options(function: Callable[..., Any], options: Mapping[str, Any]) -> None:
     for name in options:
         if name not in _PYARROW_OPTIONS:
-            instead = SCAN_OPTIONS.get(name, "ds.scan(columns, filter)")
-            raise InvalidArgumentError(f"Unknown option {name!r}", remedy=f"Use {instead}")
+            if name in SCAN_OPTIONS:
+                raise InvalidArgumentError(f"Unknown option {name!r}", remedy=f"Use {SCAN_OPTIONS[name]}")
+            raise unknown_option(function, name)
 
 
 class _Module(types.ModuleType):

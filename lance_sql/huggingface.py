@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import datasets
+from lance_engine.base import public
 
 from lance_sql.api import open as open_dataset
 from lance_sql.dataset import Dataset
@@ -15,6 +16,7 @@ from lance_sql.sampling import stretches
 __all__ = ["load", "stream"]
 
 
+@public
 def load(
     source: str | os.PathLike[str] | Dataset, columns: Sequence[str] | None = None, filter: Any = None
 ) -> datasets.Dataset:
@@ -25,6 +27,7 @@ def load(
     return datasets.Dataset(datasets.table.InMemoryTable(_opened(source).to_table(columns, filter)))
 
 
+@public
 def stream(
     source: str | os.PathLike[str] | Dataset, columns: Sequence[str] | None = None, filter: Any = None
 ) -> datasets.IterableDataset:

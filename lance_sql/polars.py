@@ -13,7 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as at
-from lance_engine.base import with_extensions
+from lance_engine.base import public, with_extensions
 from polars.io.plugins import register_io_source
 
 from lance_sql.api import open as open_dataset
@@ -55,6 +55,7 @@ _MOST_LEVELS = 100
 _MOST_CHARACTERS = 1 << 20
 
 
+@public
 def scan_polars(
     source: str | os.PathLike[str] | Dataset,
     version: int | None = None,

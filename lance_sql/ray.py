@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import ray.data
+from lance_engine.base import public
 from lance_engine.errors import InvalidArgumentError
 from lance_engine.scan import ScanSplit
 from ray.data.block import BlockAccessor, BlockMetadata
@@ -21,6 +22,7 @@ from lance_sql.sampling import stretches
 __all__ = ["read", "write"]
 
 
+@public
 def read(
     source: str | os.PathLike[str] | Dataset,
     columns: Sequence[str] | None = None,
@@ -39,6 +41,7 @@ def read(
     return ray.data.read_datasource(_Source(dataset, columns, filter, task_rows))
 
 
+@public
 def write(
     rows: ray.data.Dataset,
     path: str | os.PathLike[str],

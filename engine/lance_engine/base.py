@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from lance_engine.owned import LiveObjects, OwnedValues
     from lance_engine.plan_picture import PlanNode, PlanPicture, picture
     from lance_engine.progress import ProgressEvent, ProgressOption, Reporter
+    from lance_engine.public import Public, public, unknown_option
     from lance_engine.python_values import python_rows as rows_as_python
     from lance_engine.python_values import python_values as values_as_python
     from lance_engine.schema_tree import BLOB_ENCODING, Schema
@@ -54,6 +55,7 @@ else:
             "owned": "LiveObjects OwnedValues",
             "plan_picture": "PlanNode PlanPicture picture",
             "progress": "ProgressEvent ProgressOption Reporter",
+            "public": "Public public unknown_option",
             "python_values": "python_rows=rows_as_python python_values=values_as_python",
             "schema_tree": "BLOB_ENCODING Schema",
             "spelling": "nearest=nearest_name",

@@ -22,6 +22,7 @@ from typing import Final, Protocol
 from lance_engine import kernels
 from lance_engine.errors import InvalidArgumentError
 from lance_engine.machine import physical_memory
+from lance_engine.public import public
 
 _DEFAULT_LIMIT: Final = 256 << 20
 _MOST_KEPT: Final = 4  # times the limit
@@ -151,6 +152,7 @@ def memory_limit() -> int:
     return _limit
 
 
+@public
 def set_memory_limit(limit: int) -> None:
     """Limit read-ahead and caches of all datasets in this process to `limit` bytes."""
     global _limit

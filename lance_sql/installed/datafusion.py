@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.dataset as pads
 from datafusion import SessionContext, Table, udtf
 from datafusion.catalog import CatalogProvider, SchemaProvider, TableProviderFactory
+from lance_engine.base import public
 from lance_engine.errors import InvalidFilterError, LanceError
 from lance_engine.io import AllowExternal, with_external_access
 
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 _CATALOG, _SCHEMA = DEFAULT_SCHEMA
 
 
+@public
 def install(
     context: SessionContext,
     directory: str | os.PathLike[str] | None = None,
@@ -79,6 +81,7 @@ def install(
     _bind_statements(context, catalog, binding)
 
 
+@public
 def register_directory(
     context: SessionContext,
     name: str,

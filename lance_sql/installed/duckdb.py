@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import duckdb
 import pyarrow as pa
-from lance_engine.base import LiveObjects, OwnedValues
+from lance_engine.base import LiveObjects, OwnedValues, public
 from lance_engine.errors import LanceError
 from lance_engine.io import AllowExternal, with_external_access
 
@@ -80,6 +80,7 @@ _hooked = False
 _sql: Callable[[duckdb.DuckDBPyConnection, str], Any] = duckdb.DuckDBPyConnection.sql
 
 
+@public
 def install(
     connection: duckdb.DuckDBPyConnection,
     directory: str | os.PathLike[str] | None = None,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, overload
 
+from lance_engine.base import Public
+
 from lance_sql.engines.base import Parameters
 from lance_sql.other_names import CONNECTION, other_attribute
 from lance_sql.session.result import QueryResult
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from lance_sql.session.explanation import Explanation
 
 
-class Connection:
+class Connection(Public):
     """A session; its views, settings and registered names exist until it is closed. See `lance_sql.connect`.
 
     A statement reads the newest version of each dataset it names, at the time when it is planned. Only the

@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from lance_engine.base import PlanNode, PlanPicture, legible_line, legible_text, picture, without_secrets
+from lance_engine.base import (
+    PlanNode,
+    PlanPicture,
+    Public,
+    legible_line,
+    legible_text,
+    picture,
+    without_secrets,
+)
 
 from lance_sql.display.amounts import counted
 from lance_sql.display.plans import DUCKDB_PLAN, plan_html
@@ -18,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(Public):
     """The plan of a statement: the engine's text, and one report per scan of a Lance dataset."""
 
     engine: str

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import pyarrow as pa
+from lance_engine.base import Public
 from lance_engine.errors import LanceError
 
 from lance_sql.engines.base import Engine, Query
@@ -44,7 +45,7 @@ _SHOWN_ROWS = 20
 _ROWS_AT_ONCE = 1024
 
 
-class QueryResult:
+class QueryResult(Public):
     """Rows of a statement, which runs when they are first read.
 
     `arrow` and the methods based on it run the statement once and keep the rows. Iterating streams record

@@ -14,7 +14,7 @@ from os import PathLike
 from typing import Any, Final
 
 import numpy as np
-from lance_engine.base import ProgressOption, Reporter
+from lance_engine.base import ProgressOption, Reporter, public
 from lance_engine.errors import InvalidArgumentError
 from lance_engine.index import VECTOR_KINDS as VECTOR_KINDS
 from lance_engine.index import CoveringSegment, RowFinderKind, SegmentFiles, vector_options
@@ -69,6 +69,7 @@ from lance_sql.spark.tables import option_texts
 MAX_SEGMENTS: Final = 8
 
 
+@public
 def compact(
     spark: SparkSession,
     path: str | PathLike[str],
@@ -117,6 +118,7 @@ def compact(
     return _done(options, once)
 
 
+@public
 def build_index(
     spark: SparkSession,
     path: str | PathLike[str],
@@ -245,6 +247,7 @@ def _with_segments(
     return commit_change(snapshot, CreateIndex(tuple(segment for segment, _ in built), replaced), paths)
 
 
+@public
 def delete(
     spark: SparkSession,
     path: str | PathLike[str],
@@ -269,6 +272,7 @@ def delete(
     return _done(options, once)
 
 
+@public
 def update(
     spark: SparkSession,
     path: str | PathLike[str],

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 import pyarrow as pa
-from lance_engine.base import ProgressOption, Reporter, Schema
+from lance_engine.base import ProgressOption, Reporter, Schema, public
 from lance_engine.errors import InvalidArgumentError, SchemaMismatchError
 from lance_engine.operations import redo_on_conflict
 from lance_engine.scan import ROW_ADDRESS
@@ -33,6 +33,7 @@ _ADDRESS: Final = "_lance_address"
 _KEY: Final = "_lance_key_"
 
 
+@public
 def merge(
     spark: SparkSession,
     frame: DataFrame,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from os import PathLike
 from typing import Any, Final, Literal, get_args
 
+from lance_engine.base import public
 from lance_engine.errors import DatasetExistsError, InvalidArgumentError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
@@ -17,6 +18,7 @@ SaveMode = Literal["append", "overwrite", "errorifexists", "error", "ignore"]
 _MODES: Final = get_args(SaveMode)
 
 
+@public
 def write(
     frame: DataFrame, path: str | PathLike[str], mode: SaveMode = "errorifexists", **options: Any
 ) -> None:

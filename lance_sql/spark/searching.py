@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-from lance_engine.base import Reporter
+from lance_engine.base import Reporter, public
 from lance_engine.errors import ColumnNotFoundError, InvalidSearchError
 from lance_engine.scan import ScanSplit
 from pyspark.sql import DataFrame, SparkSession
@@ -29,6 +29,7 @@ from lance_sql.spark.versions import PANDAS_WARNING, arrow_schema
 DISTANCE: Final = pa.field("_distance", pa.float32(), nullable=False)
 
 
+@public
 def vector_search(
     spark: SparkSession,
     path: str | PathLike[str],
@@ -87,6 +88,7 @@ def vector_search(
     return _frame(spark, table)
 
 
+@public
 def search(
     spark: SparkSession,
     path: str | PathLike[str],
@@ -105,6 +107,7 @@ def search(
     return _frame(spark, _options(path, location).open().search(query, column, k, **options))
 
 
+@public
 def nearest_join(
     left: DataFrame,
     path: str | PathLike[str],

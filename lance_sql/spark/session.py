@@ -7,6 +7,7 @@ import sys
 import warnings
 from typing import Final
 
+from lance_engine.base import public
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -28,6 +29,7 @@ _CATALOG: Final = "spark.sql.catalog.lance"
 _registered: set[int] = set()
 
 
+@public
 def local_session(*, cores: int = 2, memory: str = "4g") -> SparkSession:
     """A local session in which ``format("lance")`` is registered; `memory` is for the JVM, such as "2g".
 
@@ -67,6 +69,7 @@ def local_session(*, cores: int = 2, memory: str = "4g") -> SparkSession:
     return session
 
 
+@public
 def register(spark: SparkSession) -> None:
     """Register ``format("lance")`` with a Spark session, which is told once if it lacks our jar."""
     if has_jvm(spark) and not has_class(spark, PROVIDER):

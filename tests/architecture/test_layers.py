@@ -77,9 +77,9 @@ FLOORS = {
         interrupts
         kernels  lru_cache  owned  tasks
         machine
-        plan_picture
+        plan_picture  public
         errors  arrow_values  python_values
-        legible  spelling  public
+        legible  spelling
         __init__
     """,
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import inspect
 import re
 import subprocess
 import sys
@@ -12,12 +13,20 @@ from typing import Any
 import api_reference
 import pyarrow as pa
 import pytest
+from lance_engine.errors import InvalidArgumentError
 from lance_engine.progress import ProgressEvent
 
 import lance_sql
 
 COMMON = api_reference.COMMON
 MEMBERS = list(api_reference.members())
+#: Those that do not take any options.
+FUNCTIONS = [
+    (address, member)
+    for address, member in MEMBERS
+    if not inspect.isclass(member)
+    and inspect.Parameter.VAR_KEYWORD not in {p.kind for p in inspect.signature(member).parameters.values()}
+]
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +92,14 @@ def test_every_name_has_a_docstring(page: str) -> None:
 def test_every_parameter_is_explained(address: str, member: Any) -> None:
     """In the docstring, or in the table of parameters that mean the same everywhere."""
     assert set(api_reference.parameters(member)) - api_reference.explained(member) - set(COMMON) == set()
+
+
+@pytest.mark.parametrize(("address", "member"), [pytest.param(*pair, id=pair[0]) for pair in FUNCTIONS])
+def test_a_misspelt_option_is_answered_with_its_name(address: str, member: Any) -> None:
+    options = [name for name in api_reference.parameters(member) if len(name) > 3]
+    for option in options:
+        with pytest.raises(InvalidArgumentError, match=rf"Unknown option .* mean '{option}'"):
+            member(**{option[:1] + option[2:]: None})
 
 
 def test_parameters_that_mean_the_same_everywhere_are_used() -> None:

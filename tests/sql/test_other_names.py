@@ -57,7 +57,7 @@ def test_every_listed_name_is_a_member_of_ours_or_its_error_names_another(
 
 
 @pytest.mark.parametrize("method", ["to_table", "to_batches", "scanner", "head", "count_rows"])
-@pytest.mark.parametrize("option", [*other_names.SCAN_OPTIONS, "blob_handling"])
+@pytest.mark.parametrize("option", other_names.SCAN_OPTIONS)
 def test_options_that_would_be_ignored_are_refused(
     dataset: lance_sql.Dataset, method: str, option: str
 ) -> None:
@@ -65,6 +65,33 @@ def test_options_that_would_be_ignored_are_refused(
         assert dataset.scanner(batch_size=3, use_threads=False).to_table().num_rows == 8
     with pytest.raises(lance_sql.LanceError, match=f"Unknown option '{option}'.*Use"):
         getattr(dataset, method)(**{option: 1})
+
+
+@pytest.mark.parametrize(
+    ("method", "option", "instead"),
+    [
+        *((method, "flter", "filter") for method in ("to_table", "to_batches", "scanner", "count_rows")),
+        ("head", "num_row", "num_rows"),
+        ("scanner", "blob_handling", "columns, filter, batch_size"),
+        ("scan", "where", "filter"),
+        ("delete", "filter", "where"),
+        ("nearest", "limit", "k"),
+        ("search", "top_k", "k"),
+        ("take", "indices", "row_ids"),
+    ],
+)
+def test_options_by_another_name(dataset: lance_sql.Dataset, method: str, option: str, instead: str) -> None:
+    says = rf"^Unknown option '{option}' of {method}\(\)\. (Did you mean '{instead}'\?|It has {instead})$"
+    with pytest.raises(lance_sql.LanceError, match=says):
+        getattr(dataset, method)(**{option: 1})
+
+
+def test_a_type_error_of_the_callers_own_function_stays(dataset: lance_sql.Dataset) -> None:
+    def values() -> None:
+        raise AssertionError
+
+    with pytest.raises(TypeError, match=r"values\(\) takes 0"):
+        dataset.update({"id": values}, where="id = 1")
 
 
 def test_the_name_of_the_dataset_module_is_no_function() -> None:

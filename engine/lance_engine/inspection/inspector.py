@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from lance_engine.public import Public
 from lance_engine.table.snapshot import Snapshot
 
 
-class Inspector:
+class Inspector(Public):
     """The class of `ds.inspect`: every method returns an Arrow table and, by default, reads metadata only."""
 
     def __init__(self, snapshot: Snapshot) -> None:

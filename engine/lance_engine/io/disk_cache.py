@@ -22,6 +22,7 @@ from typing import Final
 
 from lance_engine import kernels
 from lance_engine.errors import UnsupportedFeatureError
+from lance_engine.public import public
 
 DEFAULT_BYTES: Final = 10 << 30
 # The folder of this layout version.
@@ -275,6 +276,7 @@ _cache: DiskCache | None = None
 _asked_environment = False
 
 
+@public
 def set_cache(directory: str | os.PathLike[str] | None, bytes: int = DEFAULT_BYTES) -> None:
     """Cache data of object stores in the folder `directory`, up to `bytes` bytes; None turns it off.
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from lance_engine.errors import DatasetExistsError
 from lance_engine.io import open_store
+from lance_engine.public import Public
 from lance_engine.table.branches import Branch, create_branch, delete_branch, list_branches, read_branch
 from lance_engine.table.clones import write_clone
 from lance_engine.table.refs import root_store
@@ -15,7 +16,7 @@ from lance_engine.table.versions import list_versions, open_snapshot
 from lance_engine.write.dataset import check_extension
 
 
-class Branches:
+class Branches(Public):
     """The branches of a dataset. Changes are effective immediately; they do not create versions."""
 
     def __init__(self, snapshot: Snapshot) -> None:

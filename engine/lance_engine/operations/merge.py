@@ -11,13 +11,14 @@ from lance_engine.operations.merge_rows import Clause, Clauses, merge
 from lance_engine.operations.source_rows import MEMORY_BYTES
 from lance_engine.operations.values import Compiler, Value
 from lance_engine.progress import ProgressOption
+from lance_engine.public import Public
 from lance_engine.scan.partial import Filter
 from lance_engine.table.snapshot import Snapshot
 
 Result = TypeVar("Result")
 
 
-class MergeBuilder(Generic[Result]):
+class MergeBuilder(Public, Generic[Result]):
     """The actions for the rows of the source and of the dataset; nothing runs before `execute`.
 
     A row of the source matches the rows of the dataset with the same values in the key columns; a null

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from lance_engine.io import Store
+from lance_engine.public import Public
 from lance_engine.table.refs import root_store
 from lance_engine.table.snapshot import Snapshot
 from lance_engine.table.tags import Tag, create_tag, delete_tag, list_tags, read_tag, update_tag
 
 
-class Tags:
+class Tags(Public):
     """The tags of a dataset. Changes take effect at once and do not create versions."""
 
     def __init__(self, snapshot: Snapshot) -> None:

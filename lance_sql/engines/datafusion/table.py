@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.dataset as pads
 from datafusion import SessionContext, Table
+from lance_engine.base import public
 from lance_engine.errors import LanceError
 from lance_engine.scan import from_the_start, has_inner_structs
 
@@ -66,6 +67,7 @@ class DataFusionTable(PlainDataset):
             raise
 
 
+@public
 def register(
     context: SessionContext, name: str, dataset: DatasetVersion, *, system_columns: Sequence[str] = ()
 ) -> DataFusionTable:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, get_args
 
 import duckdb
 import pyarrow as pa
-from lance_engine.base import LruCache
+from lance_engine.base import LruCache, public
 from lance_engine.errors import InvalidFilterError, UnsupportedFeatureError
 
 from lance_sql.engines.added_columns import AddedColumns
@@ -276,6 +276,7 @@ def _parts_of(predicate: Any, depth: int) -> Hashable:
     return None if None in sides else (op, *sides)
 
 
+@public
 def register(
     connection: duckdb.DuckDBPyConnection,
     name: str,
