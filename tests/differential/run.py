@@ -15,10 +15,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from itertools import cycle
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -32,7 +31,7 @@ TURN, LATE = 60.0, 600
 REPORT = 300.0
 
 
-def turn(name: str, first: int, seconds: float, planted: str | None) -> None:
+def turn(name: str, first: int, seconds: float, step: int, planted: str | None) -> None:
     """Rounds of one generator in this process; one line of JSON when each begins and ends."""
     if planted is not None:
         import planted_faults
@@ -41,8 +40,10 @@ def turn(name: str, first: int, seconds: float, planted: str | None) -> None:
     from generators import GENERATORS
 
     faulthandler.enable()
-    begin, seed = time.monotonic(), first
-    while seed == first or time.monotonic() - begin < seconds:
+    begin, cases = time.monotonic(), GENERATORS[name].cases
+    for seed in range(first, sys.maxsize if cases is None else cases, step):
+        if seed > first and time.monotonic() - begin > seconds:
+            return
         print(json.dumps({"seed": seed}), flush=True)
         faulthandler.dump_traceback_later(LATE, exit=True)
         try:
@@ -55,12 +56,13 @@ def turn(name: str, first: int, seconds: float, planted: str | None) -> None:
         print(json.dumps({"seed": seed, "count": count, "findings": findings}), flush=True)
         if findings and planted is not None:
             return
-        seed += 1
 
 
-def turns(name: str, first: int, seconds: float, *, planted: str | None = None) -> Iterator[dict[str, Any]]:
+def turns(
+    name: str, first: int, seconds: float, *, step: int = 1, planted: str | None = None
+) -> Iterator[dict[str, Any]]:
     """The rounds of a turn in another process. A seed on which it dies is a round with a finding."""
-    command = [sys.executable, __file__, "--turn", name, str(first), str(seconds)]
+    command = [sys.executable, __file__, "--turn", name, str(first), str(seconds), str(step)]
     command += ["--planted", planted] if planted is not None else []
     begun = first
     with tempfile.TemporaryFile("w+") as errors:
@@ -113,6 +115,7 @@ class Results:
         lines = [
             f"{name:20} {self.rounds[name]:7} rounds {self.cases[name]:9} {GENERATORS[name].unit:10} "
             f"{self.findings[name]:4} findings"
+            + (f" (all cases: {GENERATORS[name].cases})" if GENERATORS[name].cases else "")
             for name in GENERATORS
             if self.rounds[name]
         ]
@@ -124,23 +127,29 @@ class Results:
 
 
 def run(names: list[str], seconds: float, first: int, jobs: int, folder: Path) -> int:
-    """Generators in turn until the time is over; the number of findings."""
+    """Generators in turn until the time is over, or all cases have run; the number of findings."""
+    from generators import GENERATORS
+
     results = Results(folder)
     end = time.monotonic() + seconds
-    todo, lock = cycle(names), Lock()
-    seeds = dict.fromkeys(names, first)
+    lock = Lock()
     reported = time.monotonic()
 
-    def work(_: int) -> None:
+    def work(job: int) -> None:
         nonlocal reported
-        while (left := end - time.monotonic()) > 0:
-            with lock:
-                name = next(todo)
-                begin = seeds[name]
-                # No other turn begins with a seed that this one may reach.
-                seeds[name] += 1_000
-            for told in turns(name, begin, min(TURN, left)):
+        cases = {name: GENERATORS[name].cases for name in names}
+        # Each job has the seeds of its own, and goes on where its last turn ended.
+        seeds = {name: (first if cases[name] is None else 0) + job for name in names}
+        todo = deque(names)
+        todo.rotate(-job)
+        while todo and (left := end - time.monotonic()) > 0:
+            name = todo[0]
+            todo.rotate(-1)
+            for told in turns(name, seeds[name], min(TURN, left), step=jobs):
                 results.add(name, told)
+                seeds[name] = told["seed"] + jobs
+            if seeds[name] >= (cases[name] or sys.maxsize):
+                todo.remove(name)
             with lock:
                 if time.monotonic() - reported > REPORT:
                     reported = time.monotonic()
@@ -166,12 +175,12 @@ def main() -> int:
     parser.add_argument("--only", help="some generators, separated by commas")
     parser.add_argument("--folder", type=Path, default=HERE.parents[1] / "build" / "differential")
     parser.add_argument("--replay", nargs=2, metavar=("GENERATOR", "SEED"))
-    parser.add_argument("--turn", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--turn", nargs=4, help=argparse.SUPPRESS)
     parser.add_argument("--planted", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.turn:
-        name, first, seconds = given.turn
-        turn(name, int(first), float(seconds), given.planted)
+        name, first, seconds, step = given.turn
+        turn(name, int(first), float(seconds), int(step), given.planted)
         return 0
     if given.replay:
         name, seed = given.replay

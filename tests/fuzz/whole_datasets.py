@@ -332,6 +332,10 @@ def writes(uri: str) -> dict[str, Callable[[], object]]:
     }
 
 
+#: The uses of the dataset at a location, by name.
+Uses = Callable[[str], dict[str, Callable[[], object]]]
+
+
 class Trouble(NamedTuple):
     """An unexpected result, with the mutant, the dataset and the operation."""
 
@@ -353,18 +357,20 @@ def try_mutant(
     names: Sequence[str],
     uses: int,
     change_file: Callable[[random.Random, Path], str] = mutate,
+    uses_of: tuple[Uses, Uses] | None = None,
 ) -> Iterator[Trouble]:
     """Change a copy of one of the sound datasets `names` and do `uses` of the things that may be done.
 
-    The last one but one is a change of the dataset, after which it is read.
+    The last one but one is a change of the dataset, after which it is read. `uses_of` makes the reads and the
+    changes of a location.
     """
     chance = random.Random(seed)
     name = chance.choice(list(names))
     copy = place / f"{seed}.lance"
     link_copy(sound / name, copy)
     change = change_file(chance, copy)
-    readers, writers = reads(str(copy)), writes(str(copy))
-    chosen = [*chance.sample(sorted(readers), uses - 1), chance.choice(sorted(writers)), "scan"]
+    readers, writers = (of(str(copy)) for of in uses_of or (reads, writes))
+    chosen = [*chance.sample(sorted(readers), uses - 1), chance.choice(sorted(writers)), next(iter(readers))]
     try:
         for use in chosen:
             _now[:] = [seed, name, change, use]

@@ -220,3 +220,40 @@ def test_sql_divides_as_its_engine(tmp_path: Path) -> None:
     assert lance_sql.open(path).scan().to_table()["f"].to_pylist() == [3.5, 3.0]
     lance_sql.sql(f"DELETE FROM '{path}' WHERE i / 2 = 3")
     assert lance_sql.open(path).scan().to_table()["i"].to_pylist() == [7]
+
+
+FIELDS = [
+    ("c[1]['x'] > 1", [0]),
+    ("NOT (c[1]['x'] > 1)", [5]),
+    ("c[1]['x'] IS NULL", [1, 2, 3, 4]),
+    ("c[-1]['x'] = 7 OR get_field(c[1], 'x') = 5", [0, 5]),
+    ("c[1]['x'] IN (1, 5)", [0, 5]),
+    ("array_length(c[1]['l']) > 0 AND c[1]['l'][1] = 'b'", [5]),
+    ("c[1]['q']['z'] = 1", [0]),
+    ("c[1].q.z = 1", [0]),
+    ("s['p'][1]['x'] > 0", [0, 5]),
+    ("named_struct('a', id)['a'] = 3", [3]),
+]
+
+
+def test_fields_of_structs_in_lists(tmp_path: Path) -> None:
+    item = pa.struct([("x", pa.int32()), ("l", pa.list_(pa.string())), ("q", pa.struct([("z", pa.int64())]))])
+    empty: dict[str, Any] = {"x": None, "l": None, "q": None}
+    lists: list[Any] = [[{"x": 5, "l": ["a"], "q": {"z": 1}}, None], [None], [], None, [empty]]
+    lists.append([{"x": 1, "l": ["b"], "q": {"z": None}}, {"x": 7, "l": [], "q": {"z": 9}}])
+    table = pa.table(
+        {
+            "id": range(6),
+            "c": pa.array(lists, pa.list_(item)),
+            "s": pa.array([{"p": one} for one in lists], pa.struct([("p", pa.list_(item))])),
+        }
+    )
+    theirs = lance.write_dataset(table, str(tmp_path / "t.lance"), data_storage_version="2.2")
+    ours = lance_sql.open(tmp_path / "t.lance")
+    for text, expected in FIELDS:
+        assert ours.to_table(["id"], text)["id"].to_pylist() == expected, text
+        assert theirs.to_table(["id"], text)["id"].to_pylist() == expected, text
+    with pytest.raises(ColumnNotFoundError, match="nope"):
+        ours.count_rows("c[1]['nope'] = 1")
+    with pytest.raises(InvalidFilterError, match="not a struct"):
+        ours.count_rows("c[1]['x']['y'] = 1")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -52,3 +54,54 @@ def test_what_is_refused(
     with pytest.raises(error, match=message):
         dataset.update({"x": value})
     assert dataset.snapshot.store.list("") == before
+
+
+STORED: list[tuple[pa.DataType, Any]] = [
+    (pa.binary(3), b"abc"),
+    (pa.list_(pa.binary(3)), [b"abc", None]),
+    (pa.struct([("a", pa.binary(3))]), {"a": b"abc"}),
+    (pa.float16(), 1.5),
+    (pa.duration("s"), datetime.timedelta(5)),
+    (pa.duration("ns"), datetime.timedelta(microseconds=5)),
+    (pa.time32("ms"), datetime.time(1, 2)),
+    (pa.time64("ns"), datetime.time(1, 2)),
+    (pa.date64(), datetime.date(2024, 2, 29)),
+    (pa.timestamp("ns", "UTC"), datetime.datetime(2024, 2, 29, tzinfo=datetime.UTC)),
+]
+
+
+@pytest.mark.parametrize(("kind", "value"), STORED, ids=[str(kind) for kind, _ in STORED])
+@pytest.mark.parametrize("text", ["NULL", "c", "coalesce(c, c)", "CASE WHEN id = 0 THEN c END"])
+def test_values_of_every_type_stay_as_they_are(
+    tmp_path: Path, kind: pa.DataType, value: Any, text: str
+) -> None:
+    rows = pa.table({"id": [0, 1], "c": pa.array([value, None], kind)})
+    after = lance_sql.write(rows, tmp_path / "t.lance").update({"c": text})
+    assert after.schema.field("c").type == kind
+    assert after.to_table()["c"].to_pylist() == [None if text == "NULL" else value, None]
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_durations_keep_their_nanoseconds_or_are_refused(tmp_path: Path, nested: bool) -> None:
+    """DuckDB's intervals have microseconds."""
+    rows = pa.table(
+        {
+            "id": [0],
+            "c": pa.array(
+                [[5]] if nested else [5], pa.duration("ns") if not nested else pa.list_(pa.duration("ns"))
+            ),
+        }
+    )
+    dataset = lance_sql.write(rows, tmp_path / "t.lance")
+    with pytest.raises(lance_sql.LanceError, match="would lose data"):
+        dataset.update({"c": "CASE WHEN id = 0 THEN c END"})
+    for engine in ("duckdb", "datafusion"):
+        with lance_sql.connect(tmp_path, engine=engine) as session:
+            with pytest.raises(lance_sql.LanceError, match="would lose data"):
+                session.sql("UPDATE t SET c = CASE WHEN id = 0 THEN c END")
+            session.sql("UPDATE t SET id = id + 1")
+    with pytest.raises(lance_sql.LanceError, match="would lose data"):
+        lance_sql.sql(f"SELECT c FROM '{tmp_path}/t.lance'").fetchall()
+    after = lance_sql.open(tmp_path / "t.lance").to_table()
+    assert after["c"].equals(rows["c"])
+    assert after["id"].to_pylist() == [2]

@@ -6,10 +6,13 @@ import random
 import resource
 import tempfile
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Final, NamedTuple
+
+from simulated_changes import EXHAUSTED, explain, simulation, without_pauses
+from simulated_store import Run, Simulation
 
 #: Statements of one round of queries, so that a round takes some seconds.
 _QUERIES: Final = 40
@@ -34,6 +37,8 @@ class Generator(NamedTuple):
 
     unit: str
     run: Callable[[int], Round]
+    #: how many cases there are, each of which runs once; None if each seed makes others
+    cases: int | None = None
 
 
 def _queries(engine: str, seed: int) -> Round:
@@ -41,8 +46,8 @@ def _queries(engine: str, seed: int) -> Round:
 
     with tempfile.TemporaryDirectory() as folder:
         found = list(differences(Path(folder), seed, engine, _QUERIES))
-    # Each statement has a condition, whose three parts and two counts are five more.
-    return Round(_QUERIES * 6, [f"{one}\n{one.as_test()}" for one in found])
+    # Each statement has a condition, whose three parts and two counts are five more, and a row to find.
+    return Round(_QUERIES * 7, [f"{one}\n{one.as_test()}" for one in found])
 
 
 def _changes(engine: str, seed: int) -> Round:
@@ -104,7 +109,7 @@ def _pylance(seed: int) -> Round:
 
 def _commits(seed: int) -> Round:
     """Schedules of two or three changes, half of them with faults, in random order of their switches."""
-    from simulated_changes import CLEANING, drawn, explain, simulation, without_pauses
+    from simulated_changes import CLEANING, drawn
     from simulated_store import FAULTS
 
     chance = random.Random(seed)
@@ -112,10 +117,21 @@ def _commits(seed: int) -> Round:
     stable = chance.random() < 0.5
     faults = FAULTS if chance.random() < 0.5 else ()
     switches = 1 if CLEANING.intersection(names) else 3
-    simulated = simulation(names, stable, faults)
+    return _explained(
+        names, stable, faults, lambda simulated: simulated.sampled(chance, switches, _SCHEDULES)
+    )
+
+
+def _explained(
+    names: tuple[str, ...],
+    stable: bool,
+    faults: Sequence[str],
+    chosen: Callable[[Simulation], Iterable[Run]],
+) -> Round:
+    """Some runs of a simulation, until one has no explanation."""
     count = 0
     with without_pauses():
-        for run in simulated.sampled(chance, switches, _SCHEDULES):
+        for run in chosen(simulation(names, stable, faults)):
             count += 1
             try:
                 explain(run, names, stable)
@@ -128,6 +144,21 @@ def _commits(seed: int) -> Round:
                 )
                 return Round(count, [f"{error}\n{run.describe()}\n{test}"])
     return Round(count, [])
+
+
+def _all_schedules(number: int) -> Round:
+    """All schedules of a pair or a triple up to its bound."""
+    case = EXHAUSTED[number]
+    return _explained(case.names, case.stable, case.faults, lambda simulated: simulated.runs(case.switches))
+
+
+def _twins(seed: int) -> Round:
+    """Calls of the dataset API, by us and by pylance."""
+    from random_twins import round_of
+
+    with tempfile.TemporaryDirectory() as folder:
+        outcomes, found = round_of(Path(folder), seed)
+    return Round(outcomes.total(), [] if found is None else [found])
 
 
 @cache
@@ -146,18 +177,24 @@ def _sound(structured: bool) -> tuple[Path, list[str]]:
     return sound, names
 
 
-def _mutants(structured: bool, seed: int) -> Round:
+def _mutants(structured: bool, seed: int, by_spark: bool = False) -> Round:
     """Datasets with one changed file, by bytes or by fields, put to use."""
     import structured as by_field
     import whole_datasets
 
+    uses_of = None
+    if by_spark:
+        import spark_uses
+
+        spark_uses.session()
+        uses_of = (spark_uses.reads, spark_uses.writes)
     change_file = by_field.change_file if structured else whole_datasets.mutate
     sound, names = _sound(structured)
     found: list[str] = []
     with tempfile.TemporaryDirectory(dir=sound.parent) as folder:
         for number in range(_MUTANTS):
             mutant = seed * _MUTANTS + number
-            troubles = whole_datasets.try_mutant(sound, Path(folder), mutant, names, 3, change_file)
+            troubles = whole_datasets.try_mutant(sound, Path(folder), mutant, names, 3, change_file, uses_of)
             found += [str(trouble) for trouble in troubles]
     return Round(_MUTANTS, found)
 
@@ -176,6 +213,9 @@ GENERATORS: Final[dict[str, Generator]] = {
     "operations": Generator("sequences", _operations),
     "pylance": Generator("sequences", _pylance),
     "commits": Generator("schedules", _commits),
+    "all-schedules": Generator("schedules", _all_schedules, len(EXHAUSTED)),
+    "twins": Generator("calls", _twins),
     "mutants": Generator("mutants", partial(_mutants, False)),
     "structured": Generator("mutants", partial(_mutants, True)),
+    "spark": Generator("mutants", partial(_mutants, True, by_spark=True)),
 }

@@ -6,6 +6,7 @@ difference as few statements that show it.
 
 from __future__ import annotations
 
+import re
 import sys
 import tempfile
 from collections import Counter
@@ -19,6 +20,9 @@ from random_values import Kind, computed, kind, kind_of, near, value
 
 import lance_sql
 
+#: Names of columns that need quotes, or are those of the table and of the source of MERGE.
+NAMES = ['"select"', '"C 1"', '"t"', '"Größe"', '"s"', '"v0"']
+INDICES = ["BTREE", "BTREE", "BITMAP", "ZONEMAP", "BLOOMFILTER", "LABEL_LIST", "NGRAM", "INVERTED"]
 #: Statements between two new tables.
 ROUND = 25
 
@@ -53,6 +57,10 @@ class Pair:
     def run(self, statement: str) -> str:
         """What came of the statement: "run", "failed" or "refused"; DifferenceError if both disagree."""
         text = statement.replace("{folder}", self._folder.name)
+        if text.startswith("ours: "):  # what changes no rows
+            return self._run_by_us(text.removeprefix("ours: "))
+        if text.startswith("SELECT"):
+            return self._read(text)
         if text.startswith("COPY ("):  # a file for both
             return "run" if self._run_plain(text)[0] is None else "failed"
         (ours, our_rows), (plain, plain_rows) = self._run_ours(text), self._run_plain(text)
@@ -70,10 +78,29 @@ class Pair:
         return "run" if ours is None else "failed"
 
     def columns(self) -> list[tuple[str, Kind]]:
-        """The columns of the table; none if one has a type without random values."""
+        """The columns of the table as they are written; none if one has a type without random values."""
         table = self._plain.table("t")
         kinds = [kind_of(one) for one in table.types]
-        return [] if None in kinds else list(zip(table.columns, kinds, strict=True))
+        names = [name if re.fullmatch(r"id|[acr]\d+", name) else f'"{name}"' for name in table.columns]
+        return [] if None in kinds else list(zip(names, kinds, strict=True))
+
+    def _run_by_us(self, text: str) -> str:
+        error, _ = self._run_ours(text)
+        self._compare()
+        return "run" if error is None else "failed"
+
+    def _read(self, text: str) -> str:
+        """Rows that a condition selects, with indices or without."""
+        plain, expected = self._run_plain(text)
+        if plain is not None:
+            return "failed"
+        try:
+            found = _sorted(self._reading.execute(text).fetchall())
+        except LanceError as error:
+            raise DifferenceError(f"ours: {error}\nplain: {expected}") from error
+        if found != expected:
+            raise DifferenceError(f"ours: {found[:8]}\nplain: {expected[:8]}")
+        return "run"
 
     def _run_ours(self, text: str) -> tuple[Exception | None, list[str]]:
         try:
@@ -131,8 +158,13 @@ class Statements:
         self._has_deleted = False
 
     def create(self) -> str:
-        kinds = [kind(self._random) for _ in range(self._random.randint(1, 4))]
-        self.columns = [("id", Kind("INTEGER")), *((f"c{number}", one) for number, one in enumerate(kinds))]
+        kinds = [
+            kind(self._random, self._random.choice([2, 2, 3])) for _ in range(self._random.randint(1, 4))
+        ]
+        names = [f"c{number}" for number in range(len(kinds))]
+        if self._random.random() < 0.3:
+            names = self._random.sample(NAMES, len(kinds))
+        self.columns = [("id", Kind("INTEGER")), *zip(names, kinds, strict=True)]
         columns = [f"{name} {one.name}{self._constraint(one)}" for name, one in self.columns[1:]]
         return f"CREATE OR REPLACE TABLE t (id INTEGER, {', '.join(columns)})"
 
@@ -144,7 +176,7 @@ class Statements:
     def next(self) -> list[str]:
         """A statement, after others that it needs."""
         kinds = [self.insert, self.insert, self.update, self.update, self.delete, self.merge, self.merge]
-        kinds.append(self.alter)
+        kinds += [self.alter, self.read, self.read, self.index]
         if self._engine == "duckdb":
             kinds += [self.insert_query, self.insert_query, self.copy, self.create_as]
         return self._random.choice(kinds)()
@@ -163,6 +195,32 @@ class Statements:
             [f"id % {random.randint(2, 4)} = 0", f"id > {random.randint(0, self._ids)}", "true"]
             + [f"{name} IS NOT NULL" for name, _ in self.columns]
         )
+
+    def index(self) -> list[str]:
+        """What finds rows: an index of some kind, or all of them brought up to date."""
+        name, _ = self._random.choice(self.columns)
+        if self._random.random() < 0.3:
+            return ["ours: OPTIMIZE t"]
+        kind = self._random.choice(INDICES)
+        return [f"ours: CREATE INDEX IF NOT EXISTS i{self._id()} ON t USING {kind} ({name})"]
+
+    def read(self) -> list[str]:
+        name, own = self._random.choice(self.columns)
+        one, other = value(self._random, own, 0), value(self._random, own, 0)
+        tests = [f"{name} = {one}", f"{name} IN ({one}, {other})", f"{name} IS NULL", f"{name} IS NOT NULL"]
+        tests += [
+            f"{name} >= {one}",
+            f"{name} < {one}",
+            f"{name} BETWEEN {one} AND {other}",
+            f"{name} <> {one}",
+        ]
+        if own.shape == "list" and not own.inside[0][1].inside:
+            item = value(self._random, own.inside[0][1], 0)
+            tests += [f"list_contains({name}, {item})", f"list_has_any({name}, [{item}])", f"len({name}) > 1"]
+        if own.name == "VARCHAR":
+            tests += [f"contains({name}, {one})", f"{name} LIKE {one} || '%'", f"starts_with({name}, {one})"]
+        test = self._random.choice(tests)
+        return [f"SELECT id, {name}::VARCHAR FROM t WHERE {self._random.choice([test, f'NOT ({test})'])}"]
 
     def insert(self) -> list[str]:
         chosen = self._some() if self._random.random() < 0.3 else self.columns[1:]

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import datetime
 import random
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
-from random_tables import Column, RandomTable
+from random_tables import NESTED, Column, RandomTable
 
 #: Groups of types whose values compare with each other.
 _NUMERIC: Final = ("number", "decimal")
@@ -54,6 +55,7 @@ class Queries:
             self._window,
             self._whole_table,
             self._nested,
+            *self._rarer(),
         ]
         shape = self.chosen.choice([*common, *common, *others])
         return shape()
@@ -101,7 +103,8 @@ class Queries:
         )
 
     def _set_operation(self) -> str:
-        word = self.chosen.choice(["UNION", "UNION ALL", "EXCEPT", "INTERSECT"])
+        words = ["UNION", "UNION ALL", "EXCEPT", "INTERSECT", "EXCEPT ALL", "INTERSECT ALL"]
+        word = self.chosen.choice([*words, "UNION ALL BY NAME"] if self.is_duckdb else words)
         sides = []
         for _ in range(2):
             source, scopes = self._from(1)
@@ -115,25 +118,50 @@ class Queries:
         scope = Scope(self._alias(), table.columns)
         #: the name of another table, or a new one
         name = self.chosen.choice([self.chosen.choice(self.tables).name, "within"])
-        inner = f"SELECT * FROM {table.name} {scope.alias}{self._where([scope])}"
+        inner = f"SELECT * FROM {quoted(table.name)} {scope.alias}{self._where([scope])}"
         if name == table.name:
             name = "within"
         outer = Scope(self._alias(), table.columns)
         other = self._joinable(table.rows.num_rows)
         also = Scope(self._alias(), other.columns)
         return (
-            f"WITH {name} AS ({inner}) SELECT {self._items([outer, also])} FROM {name} {outer.alias} "
-            f"JOIN {other.name} {also.alias} ON {self._equality(outer, also)}{self._where([outer, also])}"
+            f"WITH {quoted(name)} AS ({inner}) SELECT {self._items([outer, also])} "
+            f"FROM {quoted(name)} {outer.alias} JOIN {quoted(other.name)} {also.alias} "
+            f"ON {self._equality(outer, also)}{self._where([outer, also])}"
         )
 
     def _window(self) -> str:
         source, scopes = self._from(1)
         scope = scopes[0]
         over = f"(PARTITION BY {self._key(scopes)} ORDER BY {scope.alias}.k)"
-        function = self.chosen.choice(
-            ["rank()", "count(*)", f"min({scope.alias}.g)", f"max({scope.alias}.k)"]
+        functions = [
+            "rank()",
+            "dense_rank()",
+            "count(*)",
+            "sum(g)",
+            "min(g)",
+            "max(k)",
+            "lag(k)",
+            "first_value(k)",
+        ]
+        function = (
+            self.chosen.choice(functions)
+            .replace("(g", f"({scope.alias}.g")
+            .replace("(k", f"({scope.alias}.k")
         )
-        return f"SELECT {self._items(scopes)}, {function} OVER {over} AS w FROM {source}{self._where(scopes)}"
+        if function.startswith("sum"):
+            frames = [
+                "RANGE BETWEEN 2 PRECEDING AND 1 FOLLOWING",
+                "GROUPS BETWEEN 1 PRECEDING AND CURRENT ROW",
+            ]
+            over = f"{over[:-1]} {self.chosen.choice(frames)})"
+        window = f"{function} OVER {over}"
+        if self.chosen.random() < 0.3:
+            return (
+                f"SELECT {self._items(scopes)} FROM {source}{self._where(scopes)} "
+                f"QUALIFY {window} <= {self.chosen.randint(0, 5)}"
+            )
+        return f"SELECT {self._items(scopes)}, {window} AS w FROM {source}{self._where(scopes)}"
 
     def _nested(self) -> str:
         table = self.chosen.choice(self.tables)
@@ -147,8 +175,109 @@ class Queries:
             else ""
         )
         return (
-            f"SELECT {self._items([outer])} FROM (SELECT {named} FROM {table.name} {inner.alias}"
+            f"SELECT {self._items([outer])} FROM (SELECT {named} FROM {quoted(table.name)} {inner.alias}"
             f"{self._where([inner])}{limit}) {outer.alias}{self._where([outer])}"
+        )
+
+    # ---- shapes that are drawn less often ------------------------------------------------------------------
+
+    def _rarer(self) -> list[Callable[[], str]]:
+        shared = [self._lateral, self._scalar, self._recursive, self._grouping_sets, self._semi, self._values]
+        return [*shared, self._pivot, self._asof, self._unnest] if self.is_duckdb else shared
+
+    def _two(self) -> tuple[str, Scope, str, Scope]:
+        """Two tables, with the texts that name them."""
+        source, (scope,) = self._from(1)
+        table = self._joinable(next(one for one in self.tables if one.columns is scope.columns).rows.num_rows)
+        other = Scope(self._plain_alias(), table.columns)
+        return source, scope, f"{quoted(table.name)} {other.alias}", other
+
+    def _lateral(self) -> str:
+        source, scope, inner, other = self._two()
+        test = f"{other.alias}.g = {scope.alias}.g AND {self.condition([other], 1)}"
+        return (
+            f"SELECT {self._items([scope])}, l.m FROM {source}, "
+            f"LATERAL (SELECT max({other.alias}.k) AS m FROM {inner} WHERE {test}) l{self._where([scope])}"
+        )
+
+    def _scalar(self) -> str:
+        source, scope, inner, other = self._two()
+        test = f"{other.alias}.k = {scope.alias}.k AND {self.condition([other], 1)}"
+        value = self.chosen.choice(["count(*)", f"min({other.alias}.g)", f"sum({other.alias}.g)"])
+        return (
+            f"SELECT {self._items([scope])}, (SELECT {value} FROM {inner} WHERE {test}) AS n "
+            f"FROM {source}{self._where([scope])}"
+        )
+
+    def _recursive(self) -> str:
+        source, scope, inner, other = self._two()
+        return (
+            f"WITH RECURSIVE r AS (SELECT {scope.alias}.g AS n FROM {source}{self._where([scope])} UNION "
+            f"SELECT {other.alias}.g + 1 AS n FROM r JOIN {inner} ON {other.alias}.g = r.n "
+            f"WHERE {other.alias}.g < {self.chosen.randint(1, 9)}) SELECT n FROM r"
+        )
+
+    def _grouping_sets(self) -> str:
+        source, scopes = self._from(1)
+        first, second = f"{scopes[0].alias}.g", self._key(scopes)
+        every = f"GROUPING SETS (({first}), ({second}), ())"
+        sets = self.chosen.choice([f"ROLLUP ({first}, {second})", f"CUBE ({first}, {second})", every])
+        return (
+            f"SELECT {first} AS k0, {second} AS k1, {self._aggregate(scopes)} AS a FROM {source}"
+            f"{self._where(scopes)} GROUP BY {sets}"
+        )
+
+    def _semi(self) -> str:
+        source, scope, inner, other = self._two()
+        kind = self.chosen.choice(["SEMI", "ANTI"])
+        side = "" if self.is_duckdb else "LEFT "
+        return (
+            f"SELECT {self._items([scope])} FROM {source} {side}{kind} JOIN {inner} ON "
+            f"{self._equality(scope, other)}{self._where([scope])}"
+        )
+
+    def _values(self) -> str:
+        source, (scope,) = self._from(1)
+        rows = ", ".join(f"({self.chosen.randint(-1, 20)}, '{word}')" for word in ("a", "ab", "ä"))
+        on = self.chosen.choice(
+            [f"{scope.alias}.k = v.n", f"{scope.alias}.s = v.w", f"{scope.alias}.g < v.n"]
+        )
+        kind = self.chosen.choice(["JOIN", "LEFT JOIN", "RIGHT JOIN"])
+        return (
+            f"SELECT {self._items([scope])}, v.n FROM {source} {kind} (VALUES {rows}) v(n, w) ON {on}"
+            f"{self._where([scope])}"
+        )
+
+    def _pivot(self) -> str:
+        source, (scope,) = self._from(1)
+        alias = scope.alias
+        if self.chosen.random() < 0.3:
+            rows = f"SELECT {alias}.k, {alias}.g FROM {source}{self._where([scope])}"
+            return f"SELECT * FROM (UNPIVOT ({rows}) ON k, g INTO NAME n VALUE v)"
+        rows = f"SELECT {alias}.k, {alias}.g, {alias}.s FROM {source}{self._where([scope])}"
+        found = self.chosen.choice(["count(*)", "max(k)", "min(s), count(k)"])
+        return f"SELECT * FROM (PIVOT ({rows}) ON g IN (0, 1, 5) USING {found} GROUP BY s)"
+
+    def _asof(self) -> str:
+        source, scope, inner, other = self._two()
+        kind = self.chosen.choice(["ASOF JOIN", "ASOF LEFT JOIN"])
+        return (
+            f"SELECT {self._items([scope])}, {other.alias}.k FROM {source} {kind} {inner} ON "
+            f"{scope.alias}.g = {other.alias}.g AND {scope.alias}.k >= {other.alias}.k{self._where([scope])}"
+        )
+
+    def _unnest(self) -> str:
+        source, scopes = self._from(1)
+        lists = [one for one in scopes[0].columns if one.kind.group == "list"]
+        if not lists:
+            items = f"{scopes[0].alias}.k, {scopes[0].alias}.g"
+            return f"SELECT DISTINCT ON (2) {items} FROM {source}{self._where(scopes)} ORDER BY 2, 1"
+        name = scopes[0].name(self.chosen.choice(lists))
+        return self.chosen.choice(
+            [
+                f"SELECT {scopes[0].alias}.k, unnest({name}) FROM {source}{self._where(scopes)}",
+                f"SELECT {scopes[0].alias}.g, e.x FROM {source}, unnest({name}) e(x){self._where(scopes)}",
+            ]
         )
 
     # ---- FROM and WHERE ------------------------------------------------------------------------------------
@@ -161,7 +290,7 @@ class Queries:
     def _from(self, count: int) -> tuple[str, list[Scope]]:
         first = self.chosen.choice(self.tables)
         scopes = [Scope(self._plain_alias(), first.columns)]
-        source = f"{first.name} {scopes[0].alias}"
+        source = f"{quoted(first.name)} {scopes[0].alias}"
         pairs = first.rows.num_rows
         for _ in range(count - 1):
             other = self._joinable(pairs)
@@ -170,7 +299,7 @@ class Queries:
             kind = self.chosen.choice(["JOIN", "JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"])
             on = self._equality(self.chosen.choice(scopes), scope)
             also = f" AND {self.condition([scope])}" if self.chosen.random() < 0.3 else ""
-            source += f" {kind} {other.name} {scope.alias} ON {on}{also}"
+            source += f" {kind} {quoted(other.name)} {scope.alias} ON {on}{also}"
             scopes.append(scope)
         return source, scopes
 
@@ -220,7 +349,7 @@ class Queries:
     def _subquery(self, scopes: list[Scope]) -> str:
         table, scope = self.chosen.choice(self.tables), self.chosen.choice(scopes)
         inner = Scope(self._plain_alias(), table.columns)
-        source = f"FROM {table.name} {inner.alias}"
+        source = f"FROM {quoted(table.name)} {inner.alias}"
         test = self._test(inner, self.chosen.choice(inner.columns))
         nots = self.chosen.choice(["", "", "NOT "])
         return self.chosen.choice(
@@ -228,6 +357,10 @@ class Queries:
                 f"{scope.alias}.k {nots}IN (SELECT {inner.alias}.k {source} WHERE {test})",
                 f"{nots}EXISTS (SELECT 1 {source} WHERE {inner.alias}.k = {scope.alias}.k AND {test})",
                 f"{scope.alias}.g >= (SELECT min({inner.alias}.g) {source} WHERE {test})",
+                f"({scope.alias}.k, {scope.alias}.g) {nots}IN "
+                f"(SELECT {inner.alias}.k, {inner.alias}.g {source})",
+                f"{scope.alias}.g {self.chosen.choice(['= ANY', '<> ALL', '> ALL'])} "
+                f"(SELECT {inner.alias}.g {source} WHERE {test})",
             ]
         )
 
@@ -244,6 +377,11 @@ class Queries:
                 )
             case "struct":
                 part = f"({name}).a" if self.is_duckdb else f"{name}['a']"
+                return self.chosen.choice([f"{part} > 5", f"{part} IS NULL", f"{part} IN (1, 2, 7)"])
+            case "deep" | "map" | "other":
+                if not column.kind.inside:
+                    return f"{name} IS NOT NULL"
+                part = self._inside(name, column)
                 return self.chosen.choice([f"{part} > 5", f"{part} IS NULL", f"{part} IN (1, 2, 7)"])
 
         def made() -> str:
@@ -279,6 +417,10 @@ class Queries:
                 options += [f"{name} {compared} {scope.name(self.chosen.choice(others))}"] * 2
         return self.chosen.choice(options)
 
+    def _inside(self, name: str, column: Column) -> str:
+        """A number inside a nested value."""
+        return self.chosen.choice(column.kind.inside)[not self.is_duckdb].format(name)
+
     # ---- SELECT --------------------------------------------------------------------------------------------
 
     def _items(self, scopes: list[Scope]) -> str:
@@ -291,7 +433,7 @@ class Queries:
             scope = self.chosen.choice(scopes)
             column = self.chosen.choice(scope.columns)
             name, group = scope.name(column), column.kind.group
-            if sortable and group in ("list", "struct"):
+            if sortable and group in NESTED:
                 name, group = f"{scope.alias}.g", "number"
             pick = self.chosen.random()
             if pick < 0.7:
@@ -302,6 +444,8 @@ class Queries:
                         [f"upper({name})", f"length({name})", f"{name} || '!'", f"{name} LIKE 'a%'"]
                     )
                 )
+            elif column.kind.inside:
+                items.append(self._inside(name, column))
             elif group == "struct":
                 items.append(f"({name}).a" if self.is_duckdb else f"{name}['a']")
             elif group in ("number", "decimal", "float", "date", "moment"):
@@ -315,7 +459,7 @@ class Queries:
 
     def _key(self, scopes: list[Scope]) -> str:
         scope = self.chosen.choice(scopes)
-        columns = [column for column in scope.columns if column.kind.group not in ("list", "struct", "float")]
+        columns = [column for column in scope.columns if column.kind.group not in (*NESTED, "float")]
         column = self.chosen.choice(columns)
         name = scope.name(column)
         if column.kind.group == "text" and self.chosen.random() < 0.3:
@@ -327,7 +471,7 @@ class Queries:
         column = self.chosen.choice(scope.columns)
         name, group = scope.name(column), column.kind.group
         options = ["count(*)", f"count({name})"]
-        if group not in ("list", "struct"):
+        if group not in NESTED:
             options += [f"min({name})", f"max({name})", f"count(DISTINCT {name})"]
             # DataFusion has no least boolean; whether NaN or a number is least depends on the order of rows.
             if group in ("boolean", "float") and not self.is_duckdb:
@@ -335,7 +479,14 @@ class Queries:
         if group == "number" and column.kind.arrow.bit_width < 64:
             options += [f"sum({name})"] * 2
             if self.is_duckdb:
-                options += [f"sum({name}) FILTER (WHERE {self._test(scope, column)})"]
+                options += [
+                    f"sum({name}) FILTER (WHERE {self._test(scope, column)})",
+                    f"sum(DISTINCT {name})",
+                ]
+                options += [f"list({name} ORDER BY {name})", f"quantile_disc({name}, 0.5)", f"max({name}, 3)"]
+                options += [f"count_if({self._test(scope, column)})", f"bit_xor({name})"]
+        if group == "text" and self.is_duckdb:
+            options += [f"string_agg({name}, ',' ORDER BY {name})", f"max(length({name}))"]
         return self.chosen.choice(options)
 
     def _direction(self) -> str:

@@ -6,11 +6,13 @@ import datetime
 import math
 import random
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import lance
+import numpy as np
 import pyarrow as pa
 
 import lance_sql
@@ -19,8 +21,15 @@ Make = Callable[[random.Random], Any]
 
 #: Names that are keywords or need quotes.
 ODD_NAMES: Final = ("order", "Select", "a b", "list", "text", "vector", "rowid", "Ünï", "t0", "value")
-ROWS: Final = (0, 1, 2, 40, 300, 300, 300, 1500, 8191, 8193)
+ROWS: Final = (0, 1, 2, 40, 300, 300, 300, 1500, 8191, 8192, 8193)
+#: Now and then, for which few rows are repeated.
+_MANY: Final = 200_000
+_DISTINCT: Final = 2_000
+TABLE_NAMES: Final = ("t0", "select", "T 0", "order", "Größe", "k", "c0", 'a"b')
 _WORDS: Final = ("", "a", "b", "ab", "abc", "a%c", "a_c", "A", "äö", "z" * 40, "100", "%")
+
+
+INDEX_KINDS: Final = ("btree", "bitmap", "zonemap", "bloomfilter", "label_list", "ngram", "inverted")
 
 
 def _number(low: int, high: int) -> Make:
@@ -71,6 +80,12 @@ class Kind(NamedTuple):
     arrow: pa.DataType
     make: Make
     group: str
+    #: numbers inside, as DuckDB and as DataFusion write them
+    inside: tuple[tuple[str, str], ...] = ()
+
+
+def _struct(**fields: Make) -> Make:
+    return lambda chosen: {name: _or_null(make, chosen, 0.2) for name, make in fields.items()}
 
 
 _SMALL: Final = _number(-(1 << 15), (1 << 15) - 1)
@@ -97,10 +112,43 @@ KINDS: Final = (
     Kind(pa.list_(pa.string()), _listed(_word), "list"),
     Kind(
         pa.struct([("a", pa.int32()), ("B", pa.string())]),
-        lambda chosen: {"a": _or_null(_number(-5, 20), chosen, 0.2), "B": _or_null(_word, chosen, 0.2)},
+        _struct(a=_number(-5, 20), B=_word),
         "struct",
     ),
+    Kind(pa.float16(), lambda chosen: np.float16(chosen.randint(-8, 40) / 4), "other"),
+    Kind(pa.binary(3), lambda chosen: chosen.choice([b"abc", b"\0\0\0", b"ab\xff"]), "other"),
+    Kind(pa.large_binary(), lambda chosen: chosen.choice(_WORDS).encode(), "other"),
+    Kind(pa.time64("us"), lambda chosen: (_moment(chosen)).time(), "other"),
+    Kind(pa.timestamp("us", "UTC"), _moment, "other"),
+    Kind(pa.timestamp("ms", "Europe/Berlin"), lambda chosen: _moment(chosen).replace(microsecond=0), "other"),
+    Kind(pa.list_(pa.float32(), 2), lambda chosen: [chosen.randint(0, 9) / 2] * 2, "deep"),
+    Kind(pa.large_list(pa.int64()), _listed(_number(-5, 20)), "list"),
+    Kind(
+        pa.list_(pa.list_(pa.list_(pa.int16()))),
+        _listed(_listed(_listed(_number(-5, 20)))),
+        "deep",
+        (("{}[1][1][1]", "{}[1][1][1]"),),
+    ),
+    Kind(
+        pa.list_(pa.struct([("x", pa.int32()), ("l", pa.list_(pa.string()))])),
+        _listed(_struct(x=_number(-5, 20), l=_listed(_word))),
+        "deep",
+        (("{}[1].x", "{}[1]['x']"), ("len({}[1].l)", "array_length({}[1]['l'])")),
+    ),
+    Kind(
+        pa.struct([("p", pa.struct([("q", pa.struct([("z", pa.int64())])), ("l", pa.list_(pa.int32()))]))]),
+        _struct(p=_struct(q=_struct(z=_number(-5, 20)), l=_listed(_number(-5, 20)))),
+        "deep",
+        (("({}).p.q.z", "{}['p']['q']['z']"), ("({}).p.l[1]", "{}['p']['l'][1]")),
+    ),
+    Kind(
+        pa.map_(pa.string(), pa.int32()),
+        lambda chosen: [(word, _or_null(_SMALL, chosen, 0.2)) for word in chosen.sample(_WORDS, 2)],
+        "map",
+    ),
 )  # fmt: skip
+#: Groups of types whose values are neither compared nor sorted by random statements.
+NESTED: Final = ("list", "struct", "deep", "map", "other")
 
 
 class Column(NamedTuple):
@@ -121,44 +169,82 @@ class RandomTable(NamedTuple):
 def write_tables(folder: Path, seed: int, count: int = 3) -> list[RandomTable]:
     """Datasets in `folder`, with fragments, deletions and indices as the seed says."""
     chosen = random.Random(seed)
-    return [_write(folder, chosen, f"t{number}") for number in range(count)]
+    names = [f"t{number}" for number in range(count)]
+    if chosen.random() < 0.3:
+        names = chosen.sample(TABLE_NAMES, count)
+    # One of them is small, so that joins with it are.
+    return [_write(folder, chosen, name, is_small=not place) for place, name in enumerate(names)]
 
 
-def _write(folder: Path, chosen: random.Random, name: str) -> RandomTable:
+def _write(folder: Path, chosen: random.Random, name: str, *, is_small: bool) -> RandomTable:
     # Columns that several tables have, so that joins find equal values.
     kinds: dict[str, Kind] = {"k": KINDS[2], "g": Kind(pa.int32(), _number(0, 9), "number"), "s": KINDS[14]}
     for number in range(chosen.randint(2, 6)):
         kinds[chosen.choice([f"c{number}", f"C{number}x", *ODD_NAMES])] = chosen.choice(KINDS)
     kinds = {given: kind for place, (given, kind) in enumerate(kinds.items())
              if given.lower() not in [other.lower() for other in list(kinds)[:place]]}  # fmt: skip
-    count = chosen.choice(ROWS)
+    count = chosen.choice([40, 1, 0] if is_small else ROWS)
+    many = not is_small and chosen.random() < 0.02
     nulls = {given: chosen.choice([0, 0, 0.1, 0.5, 1]) for given in kinds}
     data = pa.table(
         {
-            given: pa.array([_or_null(kind.make, chosen, nulls[given]) for _ in range(count)], kind.arrow)
+            given: pa.array(
+                [_or_null(kind.make, chosen, nulls[given]) for _ in range(_DISTINCT if many else count)],
+                kind.arrow,
+            )
             for given, kind in kinds.items()
         }
     )
+    if many:
+        count = _MANY
+        data = data.take(pa.array(np.random.default_rng(count).integers(0, _DISTINCT, count)))
+    groups = {kind.group for kind in kinds.values()}
+    versions = ["2.0", "2.1", "2.1", "2.2"]
+    if groups & {"struct", "deep"}:
+        versions = ["2.1", "2.2"]  # 2.0 does not store which structs are null
     path = folder / f"{name}.lance"
     lance_sql.write(
         data,
         path,
-        data_storage_version=chosen.choice(["2.0", "2.1", "2.1", "2.2"]) if "struct" not in
-        [kind.group for kind in kinds.values()] else "2.1",
+        data_storage_version="2.2" if "map" in groups else chosen.choice(versions),
         max_rows_per_file=chosen.choice([1 << 20, max(1, count // 3), max(1, count // 7)]),
         stable_row_ids=chosen.random() < 0.3,
-    )  # fmt: skip
-    dataset = lance_sql.open(path)
-    if chosen.random() < 0.5:
-        dataset = dataset.delete(f"g = {chosen.randint(0, 9)}")
-    if chosen.random() < 0.4 and dataset.count_rows():
-        lance.dataset(str(path)).create_scalar_index(
-            chosen.choice(["k", "g", "s"]), chosen.choice(["BTREE", "BITMAP"])
-        )
-    if chosen.random() < 0.3:
-        lance_sql.write(data.slice(0, chosen.randint(0, 20)), path, mode="append")
+    )
     columns = tuple(Column(given, kind) for given, kind in kinds.items())
+    for _ in range(chosen.choice([0, 1, 2, 4])):
+        _change(path, chosen, data, columns)
     return RandomTable(name, columns, lance.dataset(str(path)).to_table())
+
+
+def _change(path: Path, chosen: random.Random, data: pa.Table, columns: tuple[Column, ...]) -> None:
+    """A deletion, an index by us or by pylance, more rows, or rows that move."""
+    dataset = lance_sql.open(path)
+    match chosen.randint(0, 6):
+        case 0:
+            dataset.delete(f"g = {chosen.randint(0, 9)}")
+        case 1:
+            dataset.delete(f"k > {chosen.randint(0, 20)}")
+        case 2 | 3 if dataset.count_rows():
+            kind, column = chosen.choice(INDEX_KINDS), chosen.choice(columns).name
+            # Not every kind fits every type.
+            with suppress(lance_sql.LanceError):
+                dataset.create_index(
+                    column if chosen.random() < 0.5 else chosen.choice("kgs"), kind, replace=True
+                )
+        case 4 if dataset.count_rows():
+            kind, column = chosen.choice(["BTREE", "BITMAP", "ZONEMAP", "BLOOMFILTER"]), chosen.choice("kgs")
+            lance.dataset(str(path)).create_scalar_index(column, kind, name=f"{column}_theirs", replace=True)
+        case 5:
+            lance_sql.write(data.slice(0, chosen.randint(0, 20)), path, mode="append")
+        case 6:
+            change = chosen.choice(
+                [
+                    lambda: dataset.update({"g": "g + 1"}, f"k < {chosen.randint(-5, 20)}"),
+                    lambda: dataset.compact(),
+                    lambda: dataset.optimize_indices(),
+                ]
+            )
+            change()
 
 
 def as_tables(tables: list[RandomTable]) -> Mapping[str, pa.Table]:

@@ -7,8 +7,8 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from itertools import permutations
-from typing import Any, Final
+from itertools import combinations_with_replacement, permutations
+from typing import Any, Final, NamedTuple
 from unittest import mock
 
 import pyarrow as pa
@@ -17,7 +17,7 @@ from lance_engine.errors import CommitConflictError, IncompatibleChangeError, La
 from lance_engine.io import MemoryStore
 from lance_engine.table.versions import list_versions, open_snapshot
 from lance_engine.write.dataset import write_dataset
-from simulated_store import Run, Simulation, copied
+from simulated_store import FAULTS, Run, Simulation, copied
 
 import lance_sql
 from lance_sql.catalog.dataset import SqlDataset
@@ -77,6 +77,10 @@ CHANGES: dict[str, Change] = {
         "MERGE INTO t USING (VALUES (3, 70), (200, 70)) s(id, b) ON t.id = s.id "
         "WHEN MATCHED THEN UPDATE SET b = s.b WHEN NOT MATCHED THEN INSERT (id, b) VALUES (s.id, s.b)"
     ),
+    "transaction": _statement(
+        "BEGIN; UPDATE t SET b = b + 300 WHERE id = 1; INSERT INTO t (id, b) VALUES (200, 80); "
+        "DELETE FROM t WHERE id = 6; COMMIT"
+    ),
     "UPDATE": _statement("UPDATE t SET b = b + 1000 WHERE id IN (1, 6)"),
     "DELETE": _statement("DELETE FROM t WHERE b = 10 OR id = 6"),
     "compact": lambda ds: ds.compact(),
@@ -107,11 +111,39 @@ KINDS: Final = (
         "update all",
         "UPDATE",
         "update keys",
+        "transaction",
     ),
     ("compact", "append", "append the same", "create index", "optimize index", "drop index"),
     ("replace column", "add column", "drop column", "rename column", "alter column"),
     ("overwrite", "restore", "config", "tag", "branch", "clean up"),
 )
+
+
+class Exhausted(NamedTuple):
+    """Changes of which all schedules run up to a number of switches, with at most one fault."""
+
+    names: tuple[str, ...]
+    stable: bool
+    faults: tuple[str, ...]
+    switches: int
+
+
+def _exhausted() -> list[Exhausted]:
+    """All pairs of changes, and triples: ten of each kind and others."""
+    chance = random.Random(0)
+    pairs = list(combinations_with_replacement(CHANGES, 2))
+    triples = [tuple(chance.choice(kind) for _ in range(3)) for kind in KINDS for _ in range(10)]
+    triples += [tuple(chance.sample(list(CHANGES), 3)) for _ in range(30)]
+    found = []
+    for names in [*pairs, *triples]:
+        most = 1 if CLEANING.intersection(names) or len(names) > 2 else 2
+        found += [Exhausted(names, stable, (), most) for stable in (False, True)]
+        found.append(Exhausted(names, False, FAULTS, most - 1))
+    return found
+
+
+#: What `make differential` exhausts.
+EXHAUSTED: Final = _exhausted()
 
 
 def drawn(seed: int) -> tuple[str, ...]:

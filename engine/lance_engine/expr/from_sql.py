@@ -262,10 +262,12 @@ class _Reader:
         return self._column(list(parsed.parts))
 
     def _read_dot(self, parsed: Any) -> Node:
-        parts = list(parsed.parts)
-        if not all(isinstance(part, sqlglot().exp.Identifier) for part in parts):
+        parts, exp = list(parsed.parts), sqlglot().exp
+        if all(isinstance(part, exp.Identifier) for part in parts):
+            return self._column(parts)
+        if not isinstance(parsed.expression, exp.Identifier):
             raise InvalidFilterError(f"{parsed.sql()} is not a column", remedy="Write a struct field as a.b")
-        return self._column(parts)
+        return self._field(self.read(parsed.this), Literal(scalar(parsed.expression.name)))
 
     def _read_bracket(self, parsed: Any) -> Node:
         if parsed.this.sql().lower() == "array" and "array" not in self.schema.names:
@@ -281,9 +283,12 @@ class _Reader:
                 f"Select a field of {column} by a constant name, or a list item by its position",
                 remedy="Write a struct field as a.b",
             )
-        if not isinstance(column, Column):
-            raise InvalidFilterError(f"{column} is not a struct column", remedy="Write a struct field as a.b")
-        return build.column(self.schema, [*column.parts, name.value.as_py()], exact=False)
+        if isinstance(column, Column):
+            return build.column(self.schema, [*column.parts, name.value.as_py()], exact=False)
+        if not at.is_struct(column.type):
+            raise InvalidFilterError(f"{column} is not a struct", remedy="Write a struct field as a.b")
+        found = build.column(pa.schema(list(column.type)), [name.value.as_py()], exact=False)
+        return operations.sql_function("get_field", [column, Literal(scalar(found.parts[0]))])
 
     def _column(self, parts: list[Any]) -> Node:
         names = [part.name for part in parts]

@@ -128,4 +128,5 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "nested_less": _comparison(lambda found: found < 0),
     "nested_less_equal": _comparison(lambda found: found <= 0),
     "named_struct": named_struct,
+    "get_field": lambda structs, name: pc.struct_field(structs, name.as_py()),
 }

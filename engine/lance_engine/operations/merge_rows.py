@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -203,11 +203,7 @@ class _Merge:
     def _match(self, conditions: list[PairCondition | None]) -> tuple[_Matches, I64Array]:
         """All matches, and the numbers of the keys that matched."""
         keys = self._keys
-        with_key = np.flatnonzero(keys.numbers >= 0)
-        rows_per_key = np.bincount(keys.numbers[with_key], minlength=keys.count)
-        twice = bool((rows_per_key > 1).any()) and any(c.action == "update" for c in self._clauses.matched)
-        row_of_key = np.zeros(keys.count, dtype=np.int64)
-        row_of_key[keys.numbers[with_key]] = with_key
+        sources = _SourcesOfKeys(keys.numbers, keys.count)
         read = dict.fromkeys(self._on)
         for condition in conditions:
             read |= dict.fromkeys(condition.target_columns if condition is not None else ())
@@ -220,13 +216,46 @@ class _Merge:
             if not len(places):
                 continue
             seen[matched] = True
-            if twice and (rows_per_key[matched] > 1).any():
-                self._raise_ambiguous(row_of_key[matched[rows_per_key[matched] > 1][0]])
+            found, chosen = self._clauses_of(batch, places, matched, sources, conditions)
             addresses.append(batch.column(batch.num_columns - 1).to_numpy()[places])
-            rows.append(row_of_key[matched])
-            clauses.append(self._choose(batch, places, rows[-1], conditions))
+            rows.append(found)
+            clauses.append(chosen)
         self._reporter.end()
         return _Matches(joined(addresses), _joined(rows), _joined(clauses)), np.flatnonzero(seen)
+
+    def _clauses_of(
+        self,
+        batch: pa.RecordBatch,
+        places: I64Array,
+        matched: I64Array,
+        sources: _SourcesOfKeys,
+        conditions: list[PairCondition | None],
+    ) -> tuple[I64Array, I64Array]:
+        """The row of the source and the clause for each matched position of a batch.
+
+        AmbiguousMergeError if several rows of the source would update a row, or update and delete it.
+        """
+        first = sources.first(matched)
+        counts = sources.counts[matched]
+        if not conditions or counts.max() == 1:
+            return first, self._choose(batch, places, first, conditions)
+        if conditions[0] is None:  # the other rows of the source do the same
+            if self._clauses.matched[0].action == "update":
+                self._raise_ambiguous(first[counts > 1][0])
+            return first, np.zeros(len(places), dtype=np.int64)
+        updates = np.array([clause.action == "update" for clause in self._clauses.matched])
+        chosen = np.full(len(places), -1, dtype=np.int64)
+        for begin, end in _slices(counts):
+            which = np.repeat(np.arange(begin, end), counts[begin:end])
+            rows = sources.all(matched[begin:end])
+            clauses = self._choose(batch, places[which], rows, conditions)
+            acting = np.flatnonzero(clauses >= 0)
+            acted = which[acting]
+            again = np.bincount(acted, minlength=len(places))[acted] > 1
+            if (wrong := acting[again & updates[clauses[acting]]]).size:
+                self._raise_ambiguous(rows[wrong[0]])
+            first[acted], chosen[acted] = rows[acting], clauses[acting]
+        return first, chosen
 
     def _possible_matches(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
         """All rows that may match, and some others; indices and zone maps exclude most of them."""
@@ -363,6 +392,33 @@ class _Merge:
             if clause.action == "update":
                 names.update(self._source.schema.names if clause.values is None else clause.values)
         return [name for name in self._snapshot.schema.names if name in names]
+
+
+class _SourcesOfKeys:
+    """The rows of the source by the numbers of their keys."""
+
+    def __init__(self, numbers: I64Array, count: int) -> None:
+        self._rows = np.argsort(numbers, kind="stable")[np.count_nonzero(numbers < 0) :]
+        self.counts = np.bincount(numbers[numbers >= 0], minlength=count)
+        self._starts = np.cumsum(self.counts) - self.counts
+
+    def first(self, keys: I64Array) -> I64Array:
+        """The first row of each key."""
+        rows: I64Array = self._rows[self._starts[keys]]
+        return rows
+
+    def all(self, keys: I64Array) -> I64Array:
+        """All rows of each key, one key after the other."""
+        counts = self.counts[keys]
+        within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+        rows: I64Array = self._rows[np.repeat(self._starts[keys], counts) + within]
+        return rows
+
+
+def _slices(counts: I64Array) -> Iterator[tuple[int, int]]:
+    """Ranges of positions with some thousands of pairs each, but for those of a single position."""
+    steps = np.flatnonzero(np.diff(np.cumsum(counts) // _STEP_ROWS)) + 1
+    return pairwise([0, *steps.tolist(), len(counts)])
 
 
 def _condition(clause: Clause, sides: Sides) -> PairCondition | None:

@@ -86,7 +86,7 @@ class ColumnValues:
 
 def _plain(values: pa.Array, kind: pa.DataType) -> pa.Array:
     """The values in the type of a column, without any encoding; ArrowInvalid for those that do not fit."""
-    plain = convert(values, value_type(kind))
+    plain = convert(values, kind if pa.types.is_fixed_size_binary(kind) else value_type(kind))
     check_finite(values, plain)
     return plain
 

@@ -11,7 +11,12 @@ import pyarrow as pa
 import pytest
 from lance_engine.constraints.keys import Keys
 from lance_engine.dataset import DatasetVersion
-from lance_engine.errors import ColumnNotFoundError, InvalidFilterError, SchemaMismatchError
+from lance_engine.errors import (
+    AmbiguousMergeError,
+    ColumnNotFoundError,
+    InvalidFilterError,
+    SchemaMismatchError,
+)
 from lance_engine.operations.source_rows import SourceRows
 from lance_engine.progress import ProgressEvent
 from memory_tables import in_memory
@@ -184,3 +189,55 @@ def test_numbers_far_apart_are_keys_too() -> None:
     assert near.find([pa.array([9, 8, None, 6, 10], pa.int64())]).tolist() == [1, -1, -1, -1, -1]
     unsigned = Keys(["k"], [pa.array([2**64 - 1, 0], pa.uint64())])
     assert sorted(unsigned.numbers.tolist()) == [0, 1]
+
+
+#: Clauses, and the values of the rows 1 and 2 after them, or None where a row would change twice.
+TWICE = [
+    ([("delete", "source.kind = 'a'")], {2: "old"}),
+    ([("delete", "source.kind = 'b'")], {2: "old"}),
+    ([("update", "source.kind = 'a'")], {1: "a", 2: "old"}),
+    ([("update", "source.kind = 'b'")], {1: "b", 2: "old"}),
+    ([("update", "source.kind = 'c'")], {1: "old", 2: "c"}),
+    ([("update", "target.v < 0")], {1: "old", 2: "old"}),
+    ([("delete", "source.kind < 'c'"), ("update", None)], {2: "c"}),
+    ([("update", "source.kind = 'c'"), ("delete", "source.kind = 'b'")], {2: "c"}),
+    ([("delete", None)], {}),
+    ([("update", None)], None),
+    ([("update", "source.kind < 'c'")], None),
+    ([("delete", "source.kind = 'a'"), ("update", None)], None),
+]
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2, 3], [3, 2, 1, 0]])
+@pytest.mark.parametrize(("clauses", "expected"), TWICE)
+def test_each_source_row_of_a_key_counts(
+    clauses: list[tuple[str, str | None]], expected: dict[int, str] | None, order: list[int]
+) -> None:
+    """A row changes if one of the source rows with its key passes, and never twice."""
+    dataset = in_memory(pa.table({"id": range(9), "kind": ["old"] * 9, "v": range(9)}), rows_per_file=4)
+    source = pa.table({"id": [1, 1, 2, 40], "kind": ["a", "b", "c", "c"]}).take(order)
+    merge = dataset.merge(source, on="id")
+    for action, where in clauses:
+        merge = (
+            merge.when_matched_delete(where) if action == "delete" else merge.when_matched_update_all(where)
+        )
+    if expected is None:
+        with pytest.raises(AmbiguousMergeError, match="id = 1"):
+            merge.execute()
+        return
+    after = rows(merge.execute(), "kind")
+    assert {key: kind for key, (kind,) in after.items() if key in (1, 2)} == expected
+    assert len(after) == 7 + len(expected)
+
+
+def test_many_source_rows_of_many_keys() -> None:
+    """More pairs than are tested at once."""
+    numbers = [number % 600 for number in range(60_000)]
+    source = pa.table({"id": numbers, "n": [place // 600 for place in range(60_000)]})
+    after = (
+        create(rows=1000)
+        .merge(source, on="id")
+        .when_matched_update({"v": "source.n"}, "source.n = target.id % 100")
+    )
+    found = rows(after.execute(), "v")
+    assert found == {key: (float(key % 100 if key < 600 else key),) for key in range(1000)}
