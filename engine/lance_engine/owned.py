@@ -48,6 +48,11 @@ class OwnedValues(Generic[Owner, Value]):
         entry = self._entries.get(id(owner))
         return self.setdefault(owner, compute()) if entry is None else entry[1]
 
+    def pop(self, owner: Owner) -> Value | None:
+        """Remove the value of `owner`, and return it."""
+        entry = self._entries.pop(id(owner), None)
+        return None if entry is None else entry[1]
+
     def __len__(self) -> int:
         return len(self._entries)
 

@@ -11,6 +11,7 @@ import functools
 import os
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import duckdb
@@ -25,7 +26,7 @@ from lance_sql.catalog.catalog import Catalog
 from lance_sql.catalog.prepared import PreparedStatements
 from lance_sql.display.plans import DUCKDB_PLAN
 from lance_sql.engines.base import Parameters
-from lance_sql.engines.duckdb.own_names import OwnNames
+from lance_sql.engines.duckdb.own_names import UNINSTALL, OwnNames
 from lance_sql.engines.duckdb.refused_changes import refuse_changes
 from lance_sql.engines.duckdb.settings import Changes, nulls_are_last, restrictions
 from lance_sql.engines.duckdb.table import register, register_data
@@ -95,11 +96,14 @@ def install(
     `execute` and `executemany`; the functions of the `duckdb` module use their own connection. From then on,
     Python variables are found in all frames of the caller, as with the setting ``python_scan_all_frames``.
     ``lance_vector_search`` and ordering by a distance work as in sessions of `lance_sql`.
+    A session around the connection, ``lance_sql.connect(directory, duckdb=connection)``, replaces all this.
     """
     location = None if directory is None else os.fspath(directory)
     open_ones = _OpenOnes()
     options = with_external_access(storage_options, allow_external)
     catalog = Catalog(location, options, open_ones.restrictions)
+    if (uninstall := UNINSTALL.get(connection)) is not None:
+        uninstall()
     connection.execute("SET python_scan_all_frames = true")  # there is now one of our frames in between
     _installed[connection] = _install(connection, catalog, open_ones)
     _hook()
@@ -113,6 +117,7 @@ def _install(
 ) -> _Installed:
     """The state of a connection; cursors have a copy of the catalog, and share what views read."""
     open_ones.connections.add(connection)
+    UNINSTALL[connection] = functools.partial(_uninstall, weakref.ref(connection))
     names, this = _Names(connection), weakref.ref(connection)
     changes = Changes(own=False)
     own_names = OwnNames(names.open, changes, lambda: binding.registered(), run=_sql)
@@ -136,6 +141,16 @@ def _install(
     prepared = PreparedStatements(binding, lambda text: _sql(names.open(), text), folds_names=False)
     searches = InstalledSearches(catalog, names, run, last)
     return _Installed(binding, searches, prepared, changes, open_ones)
+
+
+def _uninstall(of: Callable[[], duckdb.DuckDBPyConnection | None]) -> None:
+    """The connection knows no datasets any more."""
+    connection = of()
+    installed = None if connection is None else _installed.pop(connection)
+    if connection is not None and installed is not None:
+        for name in installed.binding.registered():
+            with suppress(duckdb.Error):  # what was dropped
+                connection.unregister(name)
 
 
 def _listing(names: _Names, binding: Callable[[], Binding], name: str) -> pa.Table:

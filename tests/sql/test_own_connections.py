@@ -174,6 +174,32 @@ def test_a_session_leaves_no_names_but_those_of_its_views(folder):
         own.sql("FROM t")
 
 
+def test_a_session_replaces_what_was_installed(folder):
+    own = duckdb.connect()
+    for _ in range(2):
+        lance_sql.duckdb.install(own, folder)
+        assert own.sql("SELECT count(*) FROM t").fetchall() == [(3,)]
+    with pytest.raises(LanceError, match=r"Use a session around the connection"):
+        own.sql("SHOW INDEXES ON t")
+    cursor = own.cursor()
+    with lance_sql.connect(folder, duckdb=own) as session:
+        session.sql("INSERT INTO t VALUES (4)")
+        assert session.sql("SELECT count(*) FROM t").fetchall() == [(4,)]
+    assert cursor.sql("SELECT count(*) FROM t").fetchall() == [(4,)]
+
+
+def test_a_cell_of_a_notebook_opens_its_session_again(folder):
+    own = duckdb.connect()
+    for rows in range(3, 6):
+        session = lance_sql.connect(folder, duckdb=own)
+        assert session.sql("SELECT count(*) FROM t").fetchall() == [(rows,)]
+        session.sql("INSERT INTO t VALUES (9)")
+    other = lance_sql.connect(folder, duckdb=own)
+    with pytest.raises(LanceError, match=r"ambiguous"):  # an open session may still read it
+        other.sql("SELECT count(*) FROM t")
+    assert session.sql("SELECT count(*) FROM t").fetchall() == [(6,)]
+
+
 @pytest.mark.parametrize(
     "statement", ["INSERT INTO memory.main.t VALUES (1)", "UPDATE memory.main.t SET id = 1"]
 )

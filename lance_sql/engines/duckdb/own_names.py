@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 import duckdb
+from lance_engine.owned import OwnedValues
 
 from lance_sql.catalog.engine_names import NO_NAMES, EngineNames
 from lance_sql.engines.duckdb.settings import Changes
+
+
+class _Session(NamedTuple):
+    """What a session of a user's connection registered; `own_names` are deleted with it."""
+
+    own_names: weakref.ref[OwnNames]
+    registered: Callable[[], Iterable[str]]
+
+
+#: The sessions around a connection: the names of one that was deleted, not closed, are left.
+_SESSIONS: Final[OwnedValues[duckdb.DuckDBPyConnection, list[_Session]]] = OwnedValues()
+
+#: What removes the names that `install` gave to a connection: a session around the connection replaces them.
+UNINSTALL: Final[OwnedValues[duckdb.DuckDBPyConnection, Callable[[], None]]] = OwnedValues()
 
 #: The default schema of a new database in memory.
 _FIRST: Final = ("memory", "main")
@@ -53,6 +70,8 @@ class OwnNames:
         self._read: _Read | None = None
         #: the default schema at the start of the session
         self.first = _FIRST if changes.own else self._default()
+        if not changes.own:
+            _SESSIONS.computed(connection(), list).append(_Session(weakref.ref(self), registered))
 
     def __call__(self) -> EngineNames:
         if self._changes.own and not self._changes.of_names:
@@ -66,9 +85,21 @@ class OwnNames:
 
     def _without_datasets(self, kinds: Mapping[str, str]) -> dict[str, str]:
         datasets = {name.lower() for name in self._registered()}
-        return {
-            name: kind for name, kind in kinds.items() if kind != "temporary view" or name not in datasets
-        }
+        own = {name: kind for name, kind in kinds.items() if kind != "temporary view" or name not in datasets}
+        if not self._changes.own and "temporary view" in own.values():
+            left = self._left_by_others()
+            own = {name: kind for name, kind in own.items() if kind != "temporary view" or name not in left}
+        return own
+
+    def _left_by_others(self) -> set[str]:
+        """The names of deleted sessions, as when a notebook runs the cell again that opens its session."""
+        sessions = _SESSIONS.get(self._connection(), [])
+        if any(session.own_names() not in (None, self) for session in sessions):
+            gc.collect()  # nothing else finds cycles in time
+        left, used = set[str](), set[str]()
+        for session in sessions:
+            (left if session.own_names() is None else used).update(map(str.lower, session.registered()))
+        return left - used
 
     def _now(self) -> _Read:
         number = self._changes.of_names

@@ -42,7 +42,11 @@ def _refuse_change(tokens: Sequence[Token], datasets: Callable[[], Sequence[str]
             )
         case ["EXPORT", "DATABASE", *_]:  # which would leave the datasets out
             name, is_ours = None, bool(datasets())
-        case ["ALTER", "INDEX", *_] | ["VACUUM", "LANCE", *_]:
+        case (
+            ["ALTER", "INDEX", *_]
+            | ["VACUUM", "LANCE", *_]
+            | ["SHOW", "INDEXES" | "INDEX" | "MAINTENANCE", *_]
+        ):
             name, is_ours = None, True
         case ["VACUUM", _, *_]:
             name, is_ours = tokens[1], False

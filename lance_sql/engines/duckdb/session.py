@@ -23,7 +23,7 @@ from lance_sql.engines.base import (
 )
 from lance_sql.engines.duckdb.capabilities import CAPABILITIES
 from lance_sql.engines.duckdb.opening import opening
-from lance_sql.engines.duckdb.own_names import OwnNames
+from lance_sql.engines.duckdb.own_names import UNINSTALL, OwnNames
 from lance_sql.engines.duckdb.planning import Planned, Planning, expected_rows, may_expect_fewer
 from lance_sql.engines.duckdb.result_types import ResultTypes
 from lance_sql.engines.duckdb.settings import Changes, Settings
@@ -64,6 +64,8 @@ class DuckDBEngine(TableSession[DuckDBTable]):
         changes: Changes | None = None,
     ) -> None:
         super().__init__()
+        if connection is not None and (uninstall := UNINSTALL.get(connection)) is not None:
+            uninstall()
         self._owned = connection is None if owned is None else owned
         self._is_new = connection is None
         self._opened = opening() if connection is None else lambda: connection
