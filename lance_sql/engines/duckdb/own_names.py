@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 import duckdb
-from lance_engine.owned import OwnedValues
+from lance_engine.base import OwnedValues
 
 from lance_sql.catalog.engine_names import NO_NAMES, EngineNames
 from lance_sql.engines.duckdb.settings import Changes
