@@ -39,8 +39,8 @@ class LruCache(Generic[Key, Value]):
         value: Any = self.get(key, _MISSING)
         if value is not _MISSING:
             return value  # type: ignore[no-any-return]
-        found = self[key] = compute()
-        return found
+        new = self[key] = compute()
+        return new
 
     def __setitem__(self, key: Key, value: Value) -> None:
         values = self._values

@@ -243,10 +243,10 @@ class Catalog:
 
         Without `dots`, dots are part of the table name.
         """
-        found = self.attached.split(name, dots=dots)
-        if found is None or any("/" in part or os.sep in part for part in found[1:]):
+        parts_of_name = self.attached.split(name, dots=dots)
+        if parts_of_name is None or any("/" in part or os.sep in part for part in parts_of_name[1:]):
             return None
-        namespace, schema, table = found
+        namespace, schema, table = parts_of_name
         self._refuse_service(namespace)
         known = named(schema, namespace.schemas()) if schema != MAIN else MAIN
         if known is None:

@@ -49,20 +49,20 @@ class CodedColumn(NamedTuple):
 class CodedStatement(NamedTuple):
     """A statement that only compares some columns of strings."""
 
-    found: ComparedColumns
+    compared: ComparedColumns
     columns: tuple[CodedColumn, ...]
 
     def added(self) -> AddedColumns:
         """The additional columns of the table."""
         return AddedColumns(
-            self.found.table,
+            self.compared.table,
             tuple(CodeColumn(column.extra, column.name, column.codes) for column in self.columns),
         )
 
     def text(self, original: str, table: str) -> str:
         """The statement over a table with the additional columns."""
-        alias = f" AS {quote(self.found.alias)}" if self.found.alias else ""
-        edits = [(*self.found.place, quote(table) + alias)]
+        alias = f" AS {quote(self.compared.alias)}" if self.compared.alias else ""
+        edits = [(*self.compared.place, quote(table) + alias)]
         for column in self.columns:
             edits += [(start, end, quote(column.extra)) for start, end in column.uses.places]
         pieces, place = [], 0

@@ -71,7 +71,7 @@ def _has_index(dataset: SqlDataset) -> bool:
     from lance_engine.index import usable_indices
 
     indices = usable_indices(dataset.snapshot).values()
-    return any(index.kind.name in _KINDS for found in indices for index in found)
+    return any(index.kind.name in _KINDS for of_column in indices for index in of_column)
 
 
 def _is_over_rows(tree: Any) -> bool:

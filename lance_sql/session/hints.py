@@ -74,9 +74,9 @@ def _suggest_tables(error: TableNotFoundError, catalog: Catalog) -> None:
         return
     known = catalog.names()
     if not known:  # after USE of a database of the engine
-        found = [listed for listed in catalog.attached.tables() if listed.name.lower() == error.name.lower()]
-        if found:
-            error.remedy = f"Did you mean {' or '.join('.'.join(listed) for listed in found)}?"
+        alike = [listed for listed in catalog.attached.tables() if listed.name.lower() == error.name.lower()]
+        if alike:
+            error.remedy = f"Did you mean {' or '.join('.'.join(listed) for listed in alike)}?"
             return
     directory = catalog.directory
     if known:

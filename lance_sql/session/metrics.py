@@ -27,19 +27,19 @@ def scan_metrics(scans: Sequence[BegunScan]) -> list[dict[str, Any]]:
     It also has ``table``, ``columns`` and ``filter`` (None without one). Seconds of parallel scans are added
     up too.
     """
-    found: dict[tuple[str, tuple[str, ...], str], dict[str, Any]] = {}
+    by_scan: dict[tuple[str, tuple[str, ...], str], dict[str, Any]] = {}
     for name, scanner in list(scans):
         metrics = scanner.metrics
         if metrics is None:  # planned, but never run
             continue
         filter = None if scanner.filter is None else str(scanner.filter)
         columns = tuple(scanner.columns)
-        known = found.setdefault(
+        known = by_scan.setdefault(
             (name, columns, str(filter)), {"table": name, "columns": list(columns), "filter": filter}
         )
         for key, value in metrics.as_dict().items():
             known[key] = _sum(known.get(key), value)
-    return list(found.values())
+    return list(by_scan.values())
 
 
 def _sum(known: Any, value: Any) -> Any:

@@ -26,13 +26,13 @@ def execute(session: SqlSession, statement: Statement, params: Parameters, frame
 
     Datasets in variables are read-only: statements that change datasets refer to them by path.
     """
-    found: set[str] = set()
+    registered: set[str] = set()
     while True:
         try:
             return session.execute(statement, params)
         except TableNotFoundError as error:
             name = error.name
-            value = None if name in found else _table(frame, name)
+            value = None if name in registered else _table(frame, name)
             if value is None:
                 raise
             if name == _changed_name(statement):
@@ -40,7 +40,7 @@ def execute(session: SqlSession, statement: Statement, params: Parameters, frame
                     f"{name} is a Python variable, which statements cannot change",
                     remedy="Name the dataset by its path, as in INSERT INTO 'sales.lance'",
                 ) from None
-            found.add(name)
+            registered.add(name)
             session.register(name, value if _only_reads(statement) else _read_only(value, name))
 
 

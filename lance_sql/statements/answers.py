@@ -37,8 +37,8 @@ def answer(session: Session, statement: Statement, params: Parameters) -> pa.Tab
     """
     statement = with_settings(session, statement)
     handler = _HANDLERS.get(statement.tokens[0].upper) if statement.tokens else None
-    found = None if handler is None else handler(session, statement, params)
-    return statement if found is None else found
+    answer = None if handler is None else handler(session, statement, params)
+    return statement if answer is None else answer
 
 
 def _select(session: Session, statement: Statement, params: Parameters) -> _Found:
@@ -99,8 +99,8 @@ def _create_or_drop(session: Session, statement: Statement, params: Parameters) 
     if "SCHEMA" in words[:3]:
         return namespaces.schema(session, statement.tokens)
     statement = qualified(statement, session.catalog.full_name)
-    found = change(session, statement, params)
-    return statement if found is None else found
+    answer = change(session, statement, params)
+    return statement if answer is None else answer
 
 
 def _optimize(session: Session, statement: Statement, params: Parameters) -> _Found:
@@ -130,17 +130,17 @@ def _alter(session: Session, statement: Statement, params: Parameters) -> _Found
     words = [token.upper for token in statement.tokens[:2]]
     if words == ["ALTER", "INDEX"]:
         return maintenance.alter_index(session, statement.tokens)
-    found = maintenance.alter_table(session, statement.tokens)
-    return change(session, statement, params) if found is None else found
+    answer = maintenance.alter_table(session, statement.tokens)
+    return change(session, statement, params) if answer is None else answer
 
 
 def _call(session: Session, statement: Statement, params: Parameters) -> _Found:
     from lance_sql.statements import upkeep
 
-    found = run_actions(session, statement)
-    if found is None and session.capabilities.computes_statements:
-        found = upkeep.table_info(session, statement)
-    return upkeep.call(session, statement.tokens, statement.original) if found is None else found
+    answer = run_actions(session, statement)
+    if answer is None and session.capabilities.computes_statements:
+        answer = upkeep.table_info(session, statement)
+    return upkeep.call(session, statement.tokens, statement.original) if answer is None else answer
 
 
 def _load(session: Session, statement: Statement, params: Parameters) -> _Found:
@@ -176,10 +176,10 @@ def _refuse(session: Session, statement: Statement, params: Parameters) -> None:
 
 
 def _with(session: Session, statement: Statement, params: Parameters) -> _Found:
-    found = change(session, statement, params) if statement.does & Does.ROWS else None
-    if found is None:
+    answer = change(session, statement, params) if statement.does & Does.ROWS else None
+    if answer is None:
         refuse_changes_within(session, statement.tokens)
-    return found
+    return answer
 
 
 def _checked(handler: _Handler) -> _Handler:

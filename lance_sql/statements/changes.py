@@ -52,12 +52,12 @@ def delete(session: Session, statement: exp.Delete, params: Parameters) -> pa.Ta
     check_returning(session, returning, dataset.storage_schema.empty_table(), name_of(table))
     if where is None and not using:
         if returning is None:
-            found: pa.Table | Rows = counted(dataset.count_rows())
+            deleted: pa.Table | Rows = counted(dataset.count_rows())
         else:
-            found = returned(session, returning, dataset.scan().to_table(), name_of(table))
+            deleted = returned(session, returning, dataset.scan().to_table(), name_of(table))
         session.catalog.looked_for(dataset, any_row)
         session.catalog.renew(dataset.truncate())
-        return found
+        return deleted
     columns = list(dataset.schema.names) if returning is not None else []
     text = _select(statement, [f"{quote(name_of(table))}.{quote(name)}" for name in columns], using)
 

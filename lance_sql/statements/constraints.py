@@ -38,13 +38,13 @@ def declared_constraints(parts: Sequence[exp.Expression], schema: pa.Schema) -> 
     names: set[str] = set()
 
     def named(name: str | None, default: str) -> str:
-        found = name or default
+        free = name or default
         number = 0
-        while found.lower() in names:
+        while free.lower() in names:
             number += 1
-            found = f"{name or default}{number}"
-        names.add(found.lower())
-        return found
+            free = f"{name or default}{number}"
+        names.add(free.lower())
+        return free
 
     for name, columns, node in _constraints(parts):
         kind = type(node).__name__
@@ -53,10 +53,10 @@ def declared_constraints(parts: Sequence[exp.Expression], schema: pa.Schema) -> 
             condition = as_written(node.this)
             checks.append(Check(named(name, "_".join([*used, "check"])), condition))
             continue
-        found = tuple(column_name(schema, column) for column in columns)
+        members = tuple(column_name(schema, column) for column in columns)
         is_primary = kind in ("PrimaryKey", "PrimaryKeyColumnConstraint")
         suffix = "pkey" if is_primary else "key"
-        keys.append(Key(named(name, "_".join([*found, suffix])), found, (), is_primary))
+        keys.append(Key(named(name, "_".join([*members, suffix])), members, (), is_primary))
     return Constraints(tuple(keys), tuple(checks))
 
 
@@ -89,8 +89,8 @@ def _constraints(
 def _name(column: exp.Expression) -> str:
     from sqlglot import exp
 
-    found = column.find(exp.Identifier)
-    return str(found.name if found is not None else column.name)
+    identifier = column.find(exp.Identifier)
+    return str(identifier.name if identifier is not None else column.name)
 
 
 def _columns(node: exp.Expression) -> list[str]:
@@ -195,8 +195,8 @@ def _with_key(
     is_enforced: bool = True,
     name: str | None = None,
 ) -> SqlDataset:
-    found = [column_name(dataset.storage_schema, column) for column in columns]
-    changed = add_key(dataset.snapshot, found, is_primary=is_primary, is_enforced=is_enforced, name=name)
+    members = [column_name(dataset.storage_schema, column) for column in columns]
+    changed = add_key(dataset.snapshot, members, is_primary=is_primary, is_enforced=is_enforced, name=name)
     return _at(dataset, changed)
 
 

@@ -128,8 +128,8 @@ def drop_table(session: Session, statement: exp.Drop) -> pa.Table | None:
     """``DROP TABLE [IF EXISTS] t, ...``: the datasets with all their versions."""
     must_exist = not statement.args.get("exists")
     datasets = [find(session.catalog, table, must_exist=must_exist) for table in statement.args["tables"]]
-    found = [dataset for dataset in datasets if dataset is not None]
-    if not found:
+    dropped = [dataset for dataset in datasets if dataset is not None]
+    if not dropped:
         return None  # a table of the engine, or an unknown one
     refuse_unsupported_clauses(statement)
     for table, dataset in zip(statement.args["tables"], datasets, strict=True):

@@ -104,9 +104,9 @@ def column_name(schema: pa.Schema, name: str) -> str:
     """The column with that name, ignoring case; ColumnNotFoundError suggests the most similar one."""
     if name in schema.names:
         return name
-    found = [known for known in schema.names if known.lower() == name.lower()]
-    if len(found) == 1:
-        return str(found[0])
+    alike = [known for known in schema.names if known.lower() == name.lower()]
+    if len(alike) == 1:
+        return str(alike[0])
     near = nearest_name(name, schema.names)
     raise ColumnNotFoundError(
         f"Column '{name}' not found",

@@ -92,10 +92,10 @@ def drop_index(session: Session, statement: exp.Drop) -> pa.Table | None:
     name = statement.args["tables"][0].name
     owner = statement.args.get("cluster")
     if owner is not None:
-        found = find(session.catalog, owner.this)
-        if found is None:
+        owner_dataset = find(session.catalog, owner.this)
+        if owner_dataset is None:
             return None
-        owners = [found]
+        owners = [owner_dataset]
     else:
         datasets = (find_named(session.catalog, table) for table in session.catalog.names())
         owners = [dataset for dataset in datasets if dataset is not None and name in _names(dataset)]

@@ -195,8 +195,8 @@ def _with_actions(rows: pa.Table, actions: list[pa.Array]) -> pa.Table:
 
 
 def _check_once(touched: pa.Table) -> None:
-    found = addresses(touched)
-    if len(distinct_numbers(found)) < len(found):
+    touched_addresses = addresses(touched)
+    if len(distinct_numbers(touched_addresses)) < len(touched_addresses):
         raise AmbiguousMergeError(
             "Several source rows match the same row of the dataset",
             remedy="Deduplicate the source by key, for example with QUALIFY row_number() OVER (...) = 1",
@@ -366,7 +366,7 @@ def _matched_columns(statement: exp.Merge, schema: pa.Schema) -> list[str]:
     from sqlglot import exp
 
     target = name_of(statement.this).lower()
-    found = [key.name for key in statement.args.get("using_cond") or ()]
+    equal = [key.name for key in statement.args.get("using_cond") or ()]
     condition = statement.args.get("on") or None
     parts = list(condition.flatten()) if isinstance(condition, exp.And) else [condition]
     for part in parts:
@@ -374,9 +374,9 @@ def _matched_columns(statement: exp.Merge, schema: pa.Schema) -> list[str]:
         if all(isinstance(side, exp.Column) and len(side.parts) == 2 for side in sides):
             owners = {side.table.lower(): side.name for side in sides}
             if len(owners) == 2 and target in owners:
-                found.append(owners[target])
+                equal.append(owners[target])
     known = {name.lower(): name for name in schema.names}
-    return [known[name.lower()] for name in found if name.lower() in known]
+    return [known[name.lower()] for name in equal if name.lower() in known]
 
 
 def _condition(statement: exp.Merge) -> str:

@@ -58,23 +58,23 @@ class MergeSource:
         for table, owned in self._tables.items():
             for name in owned:
                 owners.setdefault(name.lower(), []).append(f"{quote(table)}.{quote(name)}")
-        found = {}
+        texts_by_name = {}
         for name in names:
             texts = owners.get(name.lower(), [quote(name)])
             # JOIN ... USING merges columns, each null where its table has no row.
-            found[name] = texts[0] if len(texts) == 1 else f"coalesce({', '.join(texts)})"
-        return found
+            texts_by_name[name] = texts[0] if len(texts) == 1 else f"coalesce({', '.join(texts)})"
+        return texts_by_name
 
     @cached_property
     def _tables(self) -> dict[str, list[str]]:
         """The columns of each table of the source that expressions can name."""
-        found = {}
+        columns_by_table = {}
         for candidate in dict.fromkeys(_called(self._using)):
             try:
-                found[candidate] = self._bound(f"{quote(candidate)}.*", self.text)
+                columns_by_table[candidate] = self._bound(f"{quote(candidate)}.*", self.text)
             except LanceError:  # not what the engine calls it
                 continue
-        return found
+        return columns_by_table
 
     def scope(self, situation: str, clause: Sequence[exp.Expression]) -> None:
         """Let the expressions of a clause see what DuckDB lets them see; SqlError if they use anything else.

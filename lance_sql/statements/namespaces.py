@@ -80,15 +80,15 @@ def options_in_brackets(tokens: list[Token], statement: str) -> dict[str, str]:
     end = closing(tokens, 0)
     if end is None or end != len(tokens) - 1:
         raise SqlError(f"The options of {statement} must be in parentheses", remedy="Write (TYPE ...)")
-    found = {}
+    options = {}
     for argument in arguments(tokens[1:end]):
         values = [token for token in argument[1:] if token.text not in ("=", "=>")]
         if not argument or len(values) > 1:
             raise SqlError(
                 f"Each option of {statement} needs a name and a value", remedy="Write (NAME 'value')"
             )
-        found[argument[0].value.lower()] = values[0].value if values else "true"
-    return found
+        options[argument[0].value.lower()] = values[0].value if values else "true"
+    return options
 
 
 def _namespace(session: Session, place: str, options: dict[str, str]) -> Namespace:
@@ -190,10 +190,10 @@ def schema(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
     if cascades or (rest and rest[-1].upper == "RESTRICT"):
         rest.pop()
     parts = [token.value for token in rest if token.kind in _NAMES]
-    found = session.catalog.attached.schema(parts) if parts else None
-    if found is None:
+    schema = session.catalog.attached.schema(parts) if parts else None
+    if schema is None:
         return None
-    name, namespace, wanted = found
+    name, namespace, wanted = schema
     refuse_in_transaction(session, f"{words[0]} SCHEMA")
     known = named(wanted, namespace.schemas())
     if creates:

@@ -117,9 +117,9 @@ def _child(field: pa.Field, part: str, name: str) -> pa.Field:
         named = {kind.value_field.name: kind.value_field, "element": kind.value_field}
     else:
         named = {}
-    found = [child for known, child in named.items() if known.lower() == part.lower()]
-    if found and all(child is found[0] for child in found):
-        return found[0]
+    alike = [child for known, child in named.items() if known.lower() == part.lower()]
+    if alike and all(child is alike[0] for child in alike):
+        return alike[0]
     near = nearest_name(part, named)
     raise ColumnNotFoundError(
         f"Column '{name}' not found: {field.name} has no field {part!r}",

@@ -100,19 +100,19 @@ def _targets(
     columns = clause.args.get("conflict_keys") if clause is not None else None
     shown = ", ".join(f"({', '.join(key.columns)})" for key in keys) or "none"
     if named is not None:
-        found = [key.columns for key in keys if key.name.lower() == named.name.lower()]
-        if not found:
+        named_keys = [key.columns for key in keys if key.name.lower() == named.name.lower()]
+        if not named_keys:
             raise SqlError(f"The table has no key named {named.name}", remedy=f"Its keys: {shown}")
-        return (found[0],)
+        return (named_keys[0],)
     if columns:
         wanted = {column_name(schema, column.find(exp.Identifier).name) for column in columns}
-        found = [key.columns for key in keys if set(key.columns) == wanted]
-        if not found:
+        same_columns = [key.columns for key in keys if set(key.columns) == wanted]
+        if not same_columns:
             raise SqlError(
                 "The columns of ON CONFLICT are not those of a PRIMARY KEY or UNIQUE constraint",
                 remedy=f"Declare it with ALTER TABLE t ADD UNIQUE (...). Known keys: {shown}",
             )
-        return (found[0],)
+        return (same_columns[0],)
     enforced = tuple(key.columns for key in keys if key.is_enforced) or tuple(key.columns for key in keys)
     if not enforced:
         raise SqlError(
@@ -194,10 +194,10 @@ def _update_or_insert(
         rows = computed(session, dataset, text, used, {_ROWS: new})
         yield chosen_changes(rows, schema, clauses, key)
 
-    def answer(found: dict[str, pa.Table]) -> pa.Table | Rows:
+    def answer(by_action: dict[str, pa.Table]) -> pa.Table | Rows:
         if returning is None:
-            return counted(sum(rows.num_rows for rows in found.values()))
-        return returned(session, returning, changed_rows(found, schema), name)
+            return counted(sum(rows.num_rows for rows in by_action.values()))
+        return returned(session, returning, changed_rows(by_action, schema), name)
 
     return commit(session, dataset, rows_of, answer)
 
@@ -242,12 +242,12 @@ def _without(
     names = [f"{_COLUMN}{number}" for number in range(len(key))]
     keys = new.select(list(key)).rename_columns(names).append_column(_NUMBER, numbers)
     if target is not None:
-        found = computed(session, target, text, None, {_ROWS: keys})
+        unwanted = computed(session, target, text, None, {_ROWS: keys})
     else:
         computing = session.computing()
         with computing.lend(keys) as lent:
-            found = computing.select(text.replace(_ROWS, lent)).arrow()
-    if not found.num_rows:
+            unwanted = computing.select(text.replace(_ROWS, lent)).arrow()
+    if not unwanted.num_rows:
         return new
-    kept = pc.invert(pc.is_in(numbers, value_set=found.column(0).combine_chunks()))
+    kept = pc.invert(pc.is_in(numbers, value_set=unwanted.column(0).combine_chunks()))
     return new.filter(kept)

@@ -51,8 +51,8 @@ def exact_as_stored(
             arrays = [by_number(column, table.column(-1), batch.num_rows) for column in table.columns[:-1]]
             yield pa.RecordBatch.from_arrays(arrays, names=schema.names)
 
-    found = rows if values == places and exact_columns(kinds) is None else batches()
-    return pa.RecordBatchReader.from_batches(schema, stored_batches(found, schema))
+    given = rows if values == places and exact_columns(kinds) is None else batches()
+    return pa.RecordBatchReader.from_batches(schema, stored_batches(given, schema))
 
 
 def stored_relation(relation: duckdb.DuckDBPyRelation) -> tuple[duckdb.DuckDBPyRelation, pa.Schema]:

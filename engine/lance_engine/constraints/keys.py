@@ -54,8 +54,8 @@ class Keys:
         """The number of the key of each row of other columns, -1 if no key equals it."""
         numbers: I64Array = np.empty(0, dtype=np.int64)
         for column, (positions, values) in zip(columns, self._steps, strict=True):
-            found = positions.find(column)
-            numbers = found if values is None else _number(_combined(numbers, found, positions.count), values)
+            ranks = positions.find(column)
+            numbers = ranks if values is None else _number(_combined(numbers, ranks, positions.count), values)
         return numbers
 
 

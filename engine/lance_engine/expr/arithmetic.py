@@ -71,7 +71,7 @@ def _arithmetic_operands(op: str, left: Node, right: Node) -> tuple[Node, Node]:
         return build.cast(left, pa.float64()), build.cast(right, pa.float64())
     floating = [node.type for node in (left, right) if at.is_floating(node.type)]
     if floating:
-        kind = max(floating, key=lambda found: int(found.bit_width))
+        kind = max(floating, key=lambda kind: int(kind.bit_width))
         kind = pa.float32() if at.is_float16(kind) else kind
         return _as_floating(left, kind), _as_floating(right, kind)
     if at.is_integer(left.type) and at.is_integer(right.type):

@@ -15,7 +15,7 @@ import pyarrow.types as at
 from lance_engine import compute as pc
 from lance_engine.arrow_values import array, scalar
 from lance_engine.errors import ColumnNotFoundError, InvalidFilterError
-from lance_engine.expr import render
+from lance_engine.expr import external, render
 from lance_engine.expr.coerce import Place, place, read_text, round_to
 from lance_engine.expr.convert import convert
 from lance_engine.expr.evaluate import evaluate_constant
@@ -50,6 +50,8 @@ from lance_engine.spelling import nearest
 TRUE = Literal(scalar(True))
 FALSE = Literal(scalar(False))
 UNKNOWN = Literal(scalar(None, pa.bool_()))
+#: The function of an engine that returns the groups of a match, or null.
+_GROUPS_OF_MATCH = f"{external.PREFIX}regexp_match"
 
 
 def column(schema: pa.Schema, parts: Sequence[str], *, exact: bool = True) -> Column:
@@ -302,7 +304,7 @@ def require_boolean(node: Node) -> Node:
     """`node`, which must be a predicate."""
     if at.is_null(node.type) and isinstance(node, Literal):
         return UNKNOWN
-    if isinstance(node, Function) and node.name == "regexp_match":
+    if isinstance(node, Function) and node.name == _GROUPS_OF_MATCH:
         return is_null(node, negated=True)  # the matched groups, if any
     if not at.is_boolean(node.type):
         raise InvalidFilterError(

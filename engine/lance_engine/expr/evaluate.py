@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.types as at
 
 from lance_engine import compute as pc
-from lance_engine.arrow_values import array, scalar
+from lance_engine.arrow_values import scalar
 from lance_engine.errors import ColumnNotFoundError, InvalidFilterError
 from lance_engine.expr import external
 from lance_engine.expr.convert import convert
@@ -395,23 +395,14 @@ def _divide_by_constant(op: str, left: npt.NDArray[np.int64], divisor: int) -> p
     return pa.array(quotient)
 
 
-def _single_row(value: pa.Scalar) -> pa.Array:
-    return array([value], value.type)
-
-
 def _call(node: Function, batch: pa.RecordBatch) -> pa.Array | pa.Scalar:
-    from lance_engine.expr.functions import OWN, VALUES_AT  # few filters call functions
+    from lance_engine.expr.functions import OWN, call  # few filters call functions
 
-    own = OWN.get(node.name) or external.function(node.name)
-    if own is not None:
-        values = [_values(argument, batch) for argument in node.arguments]
-        if any(not isinstance(value, pa.Scalar) for value in values):
-            return own(*values)
-        if values:
-            place = VALUES_AT.get(node.name, 0)
-            values[place] = _single_row(values[place])
-        return own(*values)[0]
-    if node.name.startswith(external.PREFIX):
+    values = [_values(argument, batch) for argument in node.arguments]
+    is_external = node.name.startswith(external.PREFIX)
+    if is_external and not external.is_provided():
         raise InvalidFilterError(f"No engine is available to compute {node}", remedy="Import lance_sql")
+    if is_external or node.name in OWN:
+        return call(node.name, values)
     options = None if node.options is None else pc.FunctionOptions.deserialize(pa.py_buffer(node.options))
-    return pc.call_function(node.name, [_values(argument, batch) for argument in node.arguments], options)
+    return pc.call_function(node.name, values, options)

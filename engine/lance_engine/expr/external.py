@@ -27,8 +27,8 @@ def is_provided() -> bool:
     return bool(_providers)
 
 
-def function(name: str) -> Callable[..., pa.Array] | None:
-    """The evaluator for the function with this name in the tree, if it is such a function."""
-    if not name.startswith(PREFIX) or not _providers:
-        return None
-    return lambda *values: _providers[0](name.removeprefix(PREFIX), values)
+def compute(name: str, values: Sequence[pa.Array | pa.Scalar]) -> pa.Array:
+    """The values of the function with this name in the tree; LookupError if no engine has it."""
+    if not _providers:
+        raise LookupError(name)
+    return _providers[0](name.removeprefix(PREFIX), values)

@@ -175,15 +175,15 @@ def _call(name: str, arguments: list[Node], options: pa.Array | None, schema: pa
             return build.is_null(operand, negated=True)
         case "is_null", [operand]:
             nan = held is not None and held["nan_is_null"].as_py() and at.is_floating(operand.type)
-            found = [build.compare("=", operand, Literal(pa.scalar(float("nan"))))] if nan else []
-            return build.disjunction([build.is_null(operand), *found])
+            nans = [build.compare("=", operand, Literal(pa.scalar(float("nan"))))] if nan else []
+            return build.disjunction([build.is_null(operand), *nans])
         case "is_in", [operand] if held is not None:
             return build.member(operand, _value_set(held["value_set"]))
-        case "if_else", [IsNull(tested, True), In(operand) as found, Literal(value)] if (
+        case "if_else", [IsNull(tested, True), In(operand) as membership, Literal(value)] if (
             tested == operand and not value.is_valid
         ):
             # DuckDB's way to express that IN is unknown for null; ours already is.
-            return found
+            return membership
         case _, [operand] if name in _MATCHES and held is not None:
             return _match(name, operand, held)
         case "cast", [operand] if held is not None:

@@ -1,11 +1,16 @@
-"""The functions of filters by SQL name: pyarrow kernels, and our own functions over arrays."""
+"""The functions of filters by SQL name: pyarrow kernels, and our own functions over arrays.
+
+An engine computes all others (`external`): `lance_sql` provides those of DataFusion.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from lance_engine.expr import json_functions, list_functions, nested, text_functions, time_functions
+import pyarrow as pa
+
+from lance_engine.expr import external, json_functions, list_functions, nested, text_functions
 
 #: Evaluates a function: arguments are arrays of equal length, or scalars if they are constant.
 OwnFunction = Callable[..., Any]
@@ -60,11 +65,8 @@ OWN: Final[dict[str, OwnFunction]] = {
     **nested.FUNCTIONS,
     **json_functions.FUNCTIONS,
     **text_functions.FUNCTIONS,
-    **time_functions.FUNCTIONS,
 }
-#: The place of the argument that is an array for functions of constants only, if it is not the first.
-VALUES_AT: Final = {"concat_ws": 1, "date_part": 1, "date_trunc": 1}
-#: Aliases of these.
+#: Aliases of functions, also of those that an engine computes.
 ALIASES: Final = {
     "array_contains": "array_has",
     "list_contains": "array_has",
@@ -93,7 +95,14 @@ ALIASES: Final = {
 }
 
 
-def own_name(name: str) -> str | None:
-    """The name in `OWN` of the SQL function with this name."""
-    own = ALIASES.get(name, name)
-    return own if own in OWN else None
+def call(name: str, values: Sequence[pa.Array | pa.Scalar]) -> pa.Array | pa.Scalar:
+    """The values of a function of `OWN`, or of an engine; one constant where all arguments are constants."""
+    own = OWN.get(name)
+    is_constant = all(isinstance(value, pa.Scalar) for value in values)
+    if own is None:
+        result = external.compute(name, values)
+    elif is_constant and values:
+        result = own(pa.repeat(values[0], 1), *values[1:])
+    else:
+        result = own(*values)
+    return result[0] if is_constant else result

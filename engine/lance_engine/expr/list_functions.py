@@ -1,4 +1,4 @@
-"""Functions over lists: `array_has` and similar ones, subscripts, lengths."""
+"""Functions over lists that indices answer, subscripts, and constant lists."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.types as at
 
 from lance_engine.arrow_values import as_integers
-from lance_engine.expr.nested import list_ends, order, repeated, same
+from lance_engine.expr.nested import list_ends, repeated, same
 from lance_engine.expr.total_order import total_key
 from lance_engine.expr.value_types import is_list, is_nested, value_type
 
@@ -153,47 +153,6 @@ def cardinality(lists: pa.Array) -> pa.Array:
     return pa.array(sums[items.ends] - sums[items.starts], pa.int64(), mask=lists.is_null().to_numpy(False))
 
 
-def empty(lists: pa.Array) -> pa.Array:
-    """Whether a list has no items."""
-    return pc.equal(array_length(lists), 0)
-
-
-def array_position(lists: pa.Array, wanted: pa.Array | pa.Scalar) -> pa.Array:
-    """The position of the first item that equals a value, null items null; null if none exists."""
-    items = _Items(lists)
-    if isinstance(wanted, pa.Scalar) and wanted.is_valid:
-        mask = pc.fill_null(_equal(items.values, wanted), False).to_numpy(zero_copy_only=False)
-    else:
-        each = repeated(wanted, len(lists)).cast(items.values.type).take(pa.array(items.owners))
-        mask = order(items.values, each) == 0
-    hits = np.flatnonzero(mask)
-    first = np.full(len(lists), -1, dtype=np.int64)
-    owners = items.owners[hits]
-    first[owners[::-1]] = hits[::-1]  # of several items, the first is written last
-    return pa.array(first - items.starts + 1, mask=first < 0)
-
-
-def array_to_string(lists: pa.Array, separator: pa.Scalar) -> pa.Array:
-    """The items that are not null, joined to one text."""
-    items = _Items(lists).values.cast(pa.string())
-    texts = pa.ListArray.from_arrays(pa.array(np.append(0, _Items(lists).ends), pa.int32()), items)
-    joined = [separator.as_py().join(item for item in held if item is not None) for held in texts.to_pylist()]
-    return pc.if_else(lists.is_valid(), pa.array(joined, pa.string()), pa.scalar(None, pa.string()))
-
-
-def _extreme(greatest: bool) -> Callable[[pa.Array], pa.Array]:
-    def compute(lists: pa.Array) -> pa.Array:
-        items = _Items(lists)
-        grouped = pa.table({"list": items.owners, "item": items.values})
-        kind = "max" if greatest else "min"
-        extremes = grouped.group_by("list").aggregate([("item", kind)])
-        index = np.full(len(lists), -1, dtype=np.int64)
-        index[extremes["list"].to_numpy()] = np.arange(len(extremes))
-        return extremes[f"item_{kind}"].combine_chunks().take(pa.array(index, mask=index < 0))
-
-    return compute
-
-
 def make_array(*items: pa.Array | pa.Scalar) -> pa.Array:
     """A list of the values of a row."""
     length = next((len(item) for item in items if not isinstance(item, pa.Scalar)), 1)
@@ -224,12 +183,7 @@ _OF_LISTS: Final[dict[str, Callable[..., Any]]] = {
     "array_has_all": array_has_all,
     "array_element": array_element,
     "array_length": array_length,
-    "array_position": array_position,
-    "array_to_string": array_to_string,
     "cardinality": cardinality,
-    "array_max": _extreme(greatest=True),
-    "array_min": _extreme(greatest=False),
-    "empty": empty,
 }
 FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     **{name: _of_rows(compute) for name, compute in _OF_LISTS.items()},

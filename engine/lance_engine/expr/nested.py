@@ -87,7 +87,7 @@ def _order_lists(left: pa.Array, right: pa.Array) -> Order:
 
 def same(left: pa.Array, right: pa.Array) -> pa.Array:
     """Whether the values of two arrays of one type are equal; null where one is."""
-    return _tested(left, right, lambda found: found == 0)
+    return _tested(left, right, lambda signs: signs == 0)
 
 
 def _tested(left: pa.Array, right: pa.Array, test: Test) -> pa.Array:
@@ -124,9 +124,9 @@ def named_struct(*arguments: pa.Array | pa.Scalar) -> pa.Array:
 #: The functions that compare, by the operator that they stand for.
 OPERATORS: Final = {"=": "nested_equal", "<": "nested_less", "<=": "nested_less_equal"}
 FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
-    "nested_equal": _comparison(lambda found: found == 0),
-    "nested_less": _comparison(lambda found: found < 0),
-    "nested_less_equal": _comparison(lambda found: found <= 0),
+    "nested_equal": _comparison(lambda signs: signs == 0),
+    "nested_less": _comparison(lambda signs: signs < 0),
+    "nested_less_equal": _comparison(lambda signs: signs <= 0),
     "named_struct": named_struct,
     "get_field": lambda structs, name: pc.struct_field(structs, name.as_py()),
 }

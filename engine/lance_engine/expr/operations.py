@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 
 import pyarrow as pa
@@ -11,17 +12,17 @@ import pyarrow.types as at
 from lance_engine.errors import InvalidFilterError
 from lance_engine.expr import build, external, nested, render
 from lance_engine.expr.alike import alike, comparable, fitted
-from lance_engine.expr.functions import KERNELS, OWN, TRIMMED, VALUES_AT, own_name
+from lance_engine.expr.functions import ALIASES, KERNELS, OWN, TRIMMED, call
 from lance_engine.expr.patterns import matching
 from lance_engine.expr.tree import OPPOSITE, Cast, Column, Function, Literal, Node, rebuilt
-from lance_engine.expr.value_types import decimal_type, is_list, is_nested, is_text
+from lance_engine.expr.value_types import decimal_type, is_nested, is_text
 
 
 def match(kind: str, operand: Node, pattern: Node, *, escape: str | None = None) -> Node:
     """``operand [I]LIKE pattern``, ``starts_with(operand, pattern)`` and so on, with a constant pattern."""
     if not isinstance(pattern, Literal):
         if kind in ("starts_with", "ends_with", "contains") and external.is_provided():
-            return _own_function(external.PREFIX + kind, [operand, pattern])
+            return _call(external.PREFIX + kind, [operand, pattern])
         raise InvalidFilterError(f"The pattern {pattern} is not a constant", remedy="Use a constant string")
     if pattern.is_null or (isinstance(operand, Literal) and operand.is_null):
         return build.UNKNOWN
@@ -45,56 +46,49 @@ def compare(op: str, left: Node, right: Node) -> Node:
         right = fitted(right, left.type) or right
     elif isinstance(right, Column):
         left = fitted(left, right.type) or left
-    return _own_function(nested.OPERATORS[op], alike([left, right]))
+    return _call(nested.OPERATORS[op], alike([left, right]))
 
 
 _ROUNDING = ("ceil", "floor", "round")
-# Functions over lists whose results depend on the order and the texts of floating-point numbers.
-_OF_FLOATS = ("array_max", "array_min", "array_to_string")
 
 
 def sql_function(name: str, arguments: Sequence[Node]) -> Node:
-    """A call of the SQL function `name`."""
-    own = own_name(name)
-    if own is not None:
-        arguments = comparable(own, arguments)
-        if own in _OF_FLOATS and is_list(arguments[0].type) and at.is_floating(arguments[0].type.value_type):
-            own = external.PREFIX + own if external.is_provided() else own
-        try:
-            return _own_function(own, arguments)
-        except InvalidFilterError:
-            if not external.is_provided():
-                raise
-            try:
-                return _own_function(external.PREFIX + name, arguments)
-            except (LookupError, InvalidFilterError):
-                pass
-            raise
+    """A call of the SQL function `name`: one of ours or of pyarrow, or that of an engine."""
+    name = ALIASES.get(name, name)
+    if name == "concatenated":
+        arguments = [_text_of(node) if at.is_floating(node.type) else node for node in arguments]
+    typed = comparable(name, arguments)
+    # For engines, 1.5 is a floating-point number.
+    for_engine = [*map(_as_double, arguments)] if typed is arguments else typed
     kernel = KERNELS.get(name, name)
+    if kernel in TRIMMED and len(arguments) <= 2:
+        return _trimmed(TRIMMED[kernel], name, arguments)
     if kernel in _ROUNDING and arguments and at.is_decimal(arguments[0].type):
-        arguments = [_with_one_more_digit(arguments[0]), *arguments[1:]]
-    if len(arguments) == 1 and kernel in TRIMMED:
-        arguments = [*arguments, Literal(pa.scalar(" "))]
-    if len(arguments) == 2 and kernel in TRIMMED:
-        characters = arguments[1]
-        if not isinstance(characters, Literal) or characters.is_null or not is_text(characters.type):
-            raise InvalidFilterError(f"{name} needs a constant string of characters", remedy="Write 'xy'")
-        options = pc.TrimOptions(characters.value.as_py()).serialize().to_pybytes()
-        return function(TRIMMED[kernel], arguments[:1], options)
-    if not external.is_provided():
-        return function(kernel, arguments)
-    if name in KERNELS:
+        typed = [_with_one_more_digit(arguments[0]), *arguments[1:]]
+    if name in OWN or name in KERNELS:
         try:
-            return function(kernel, arguments)
-        except InvalidFilterError as error:
-            try:
-                return _own_function(external.PREFIX + name, arguments)
-            except (LookupError, InvalidFilterError):
-                raise error from None
+            return _call(name, typed) if name in OWN else function(kernel, typed)
+        except InvalidFilterError:
+            with contextlib.suppress(LookupError, InvalidFilterError):  # the engine may take these arguments
+                return _call(external.PREFIX + name, for_engine)
+            raise
     try:
-        return _own_function(external.PREFIX + name, arguments)
+        return _call(external.PREFIX + name, for_engine)
     except LookupError:
-        return function(kernel, arguments)
+        return function(name, typed)
+
+
+def _trimmed(kernel: str, name: str, arguments: Sequence[Node]) -> Node:
+    characters = arguments[1] if len(arguments) == 2 else Literal(pa.scalar(" "))
+    if not isinstance(characters, Literal) or characters.is_null or not is_text(characters.type):
+        raise InvalidFilterError(f"{name} needs a constant string of characters", remedy="Write 'xy'")
+    options = pc.TrimOptions(characters.value.as_py()).serialize().to_pybytes()
+    return function(kernel, arguments[:1], options)
+
+
+def _text_of(number: Node) -> Node:
+    """The text of a floating-point number as in SQL."""
+    return sql_function("arrow_cast", [number, Literal(pa.scalar("Utf8"))])
 
 
 def _with_one_more_digit(value: Node) -> Node:
@@ -103,20 +97,13 @@ def _with_one_more_digit(value: Node) -> Node:
     return build.cast(value, decimal_type(min(kind.precision + 1, 76), kind.scale))
 
 
-def _own_function(name: str, arguments: Sequence[Node]) -> Node:
-    compute = OWN.get(name) or external.function(name)
-    assert compute is not None
-    if name.startswith(external.PREFIX):
-        arguments = [*map(_as_external, arguments)]
+def _call(name: str, arguments: Sequence[Node]) -> Node:
     probes = [
         argument.value if isinstance(argument, Literal) else pa.array([], argument.type)
         for argument in arguments
     ]
-    if probes and all(isinstance(probe, pa.Scalar) for probe in probes):
-        place = VALUES_AT.get(name, 0)
-        probes[place] = pa.repeat(probes[place], 1)
     try:
-        kind = compute(*probes).type
+        kind = call(name, probes).type
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, TypeError) as error:
         raise _no_function(name.removeprefix(external.PREFIX), arguments, str(error)) from error
     return build.folded(Function(name, tuple(arguments), kind))
@@ -136,14 +123,13 @@ def with_official_casts(node: Node) -> Node:
             return Cast(function("trunc", [operand]), node.target, node.lenient)
         changes = at.is_floating(kind) or at.is_timestamp(kind) or at.is_time(kind) or at.is_date64(kind)
         if changes and is_text(node.target) and not node.lenient and external.is_provided():
-            return sql_function("arrow_cast", [node.operand, Literal(pa.scalar("Utf8"))])
+            return _text_of(node.operand)
         return node
 
     return rebuilt(node, change)
 
 
-def _as_external(argument: Node) -> Node:
-    """An argument of a function that DataFusion computes, for which 1.5 is a floating-point number."""
+def _as_double(argument: Node) -> Node:
     if not isinstance(argument, Literal) or argument.is_null or not at.is_decimal(argument.type):
         return argument
     return Literal(pa.scalar(float(argument.value.as_py())))

@@ -23,7 +23,7 @@ _INTEGERS = {16: np.int16, 32: np.int32, 64: np.int64}
 
 def in_total_order(node: Node) -> Node:
     """`node` with its comparisons of floating-point numbers in the total order, where that matters."""
-    if not any(isinstance(found, (Comparison, In)) and _depends(found) for found in walk(node)):
+    if not any(isinstance(part, (Comparison, In)) and _depends(part) for part in walk(node)):
         return node
 
     def change(node: Node) -> Node:
@@ -36,7 +36,7 @@ def in_total_order(node: Node) -> Node:
 
 def tells_nan_apart(node: Node) -> bool:
     """Whether it matters to a predicate which NaN a value is."""
-    return any(isinstance(found, (Comparison, In)) and found.total for found in walk(node))
+    return any(isinstance(part, (Comparison, In)) and part.total for part in walk(node))
 
 
 def _depends(node: Comparison | In) -> bool:

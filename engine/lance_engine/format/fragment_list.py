@@ -141,16 +141,16 @@ class FragmentList(Sequence[Fragment]):
     def __getitem__(self, index: int | slice) -> Fragment | tuple[Fragment, ...]:
         if isinstance(index, slice):
             return tuple([self[position] for position in range(*index.indices(len(self)))])
-        found = self._fragments[index]
-        if found is None:
+        fragment = self._fragments[index]
+        if fragment is None:
             place = index % len(self)
             field = self._part(place, place + 1)[0]
             try:
                 message = table_pb2.Manifest.FromString(field).fragments[0]
             except DecodeError as error:
                 raise CorruptFileError("The description of a fragment cannot be parsed") from error
-            found = self._fragments[place] = fragment_from_message(message)
-        return found
+            fragment = self._fragments[place] = fragment_from_message(message)
+        return fragment
 
     def __iter__(self) -> Iterator[Fragment]:
         return (self[position] for position in range(len(self)))

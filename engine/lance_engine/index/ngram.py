@@ -212,12 +212,12 @@ def build(
     for batch in entries:
         ids = batch.column(1).to_numpy()
         for begin, end in equal_runs(batch.column(0)):
-            token, found = batch.column(0)[begin].as_py(), _bitmap(ids[begin:end])
+            token, bitmap = batch.column(0)[begin].as_py(), _bitmap(ids[begin:end])
             if tokens and tokens[-1] == token:
-                rows[-1] |= found
+                rows[-1] |= bitmap
             else:
                 tokens.append(token)
-                rows.append(found)
+                rows.append(bitmap)
             held += 2 * (end - begin) + 64
         if held >= _STEP_BYTES:
             # The rows of the last token may still grow.

@@ -63,7 +63,7 @@ class Covering(Generic[Segment]):
                 return None
 
         return CACHE.get(
-            (self.files.key, self.kind.message), make, lambda found: found.nbytes if found else 64
+            (self.files.key, self.kind.message), make, lambda opened: opened.nbytes if opened else 64
         )
 
 

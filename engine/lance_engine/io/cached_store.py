@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-import datetime
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from lance_engine.io.disk_cache import DiskCache, disk_cache
-from lance_engine.io.store import (
-    Buffer,
-    Sink,
-    Store,
-    checked_range,
-    identity_of,
-    max_in_flight_of,
-    ranges_at_once,
-    read_buffer,
-)
+from lance_engine.io.store import Buffer, Sink, Store, checked_range, read_buffer
+from lance_engine.io.wrapped import WrappedStore
 from lance_engine.metrics import count_cached
 
 # The folders of a dataset or branch, and whether their files are immutable: names of manifests and tags can
@@ -37,61 +28,37 @@ def cached(store: Store, location: str) -> Store:
     return store if cache is None else CachedStore(store, location, cache)
 
 
-class CachedStore:
+class CachedStore(WrappedStore):
     """Reads cached data from `cache`, and adds other data to it. It is pickled without the cache."""
 
     def __init__(self, store: Store, location: str, cache: DiskCache) -> None:
-        self._store = store
+        super().__init__(store)
         self._location = location
         self._cache = cache
         self._sizes: dict[str, int] = {}
 
     def __reduce__(self) -> tuple[object, ...]:
-        return cached, (self._store, self._location)
-
-    @property
-    def identity(self) -> Hashable:
-        """A copy for the same files."""
-        return identity_of(self._store)
-
-    @property
-    def max_in_flight(self) -> int | None:
-        """Same as the store of the files."""
-        return max_in_flight_of(self._store)
-
-    @property
-    def ranges_at_once(self) -> int:
-        """Same as the store of the files."""
-        return ranges_at_once(self._store)
-
-    def __repr__(self) -> str:
-        return f"CachedStore({self._store!r})"
-
-    @property
-    def uri(self) -> str:
-        return self._store.uri
-
-    # ---- what may be in the cache ------------------------------------------------------------------------
+        return cached, (self.base, self._location)
 
     def expect_size(self, path: str, size: int) -> None:
         self._sizes[path] = size
 
     def size(self, path: str) -> int:
-        size = self._sizes[path] = self._store.size(path)
+        size = self._sizes[path] = self.base.size(path)
         return size
 
     def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
         if not _never_changes(path):
-            return self._store.read(path, offset, length)
+            return self.base.read(path, offset, length)
         size = self._sizes.get(path)
         if length is None:
             return self._read_rest(path, offset, size)
         if size is None:
-            return self._store.read(path, offset, length)
+            return self.base.read(path, offset, length)
         held = self._held(path, size, offset, length)
         if held is not None:
             return bytes(held)
-        data = self._store.read(path, offset, length)
+        data = self.base.read(path, offset, length)
         self._cache.add(self._file(path, size), offset, data)
         return data
 
@@ -99,11 +66,11 @@ class CachedStore:
         """See `lance_engine.io.store.read_buffer`."""
         size = self._sizes.get(path)
         if size is None or not _never_changes(path):
-            return read_buffer(self._store, path, offset, length)
+            return read_buffer(self.base, path, offset, length)
         held = self._held(path, size, offset, length)
         if held is not None:
             return held
-        data = read_buffer(self._store, path, offset, length)
+        data = read_buffer(self.base, path, offset, length)
         self._cache.add(self._file(path, size), offset, data)
         return data
 
@@ -119,7 +86,7 @@ class CachedStore:
         size = self._sizes.get(path)
         if size is not None and _never_changes(path):
             return self.read(path, max(0, size - length), min(size, length)), size
-        data, size = self._store.read_tail(path, length)
+        data, size = self.base.read_tail(path, length)
         if _never_changes(path):
             self._sizes[path] = size
             self._cache.add(self._file(path, size), size - len(data), data)
@@ -128,7 +95,7 @@ class CachedStore:
     def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> Sequence[Buffer]:
         size = self._sizes.get(path)
         if size is None or not _never_changes(path):
-            return self._store.read_ranges(path, ranges)
+            return self.base.read_ranges(path, ranges)
         file = self._file(path, size)
         by_span: dict[tuple[int, int], Buffer] = {}
         for offset, length in ranges:
@@ -138,7 +105,7 @@ class CachedStore:
                 by_span[offset, length] = held
         missing = [span for span in dict.fromkeys(ranges) if span not in by_span]
         if missing:
-            for span, data in zip(missing, self._store.read_ranges(path, missing), strict=True):
+            for span, data in zip(missing, self.base.read_ranges(path, missing), strict=True):
                 self._cache.add(file, span[0], data)
                 by_span[span] = data
         return [by_span[span] for span in ranges]
@@ -148,7 +115,7 @@ class CachedStore:
         if size is not None:
             return self.read(path, offset, size - offset)
         if offset:
-            return self._store.read(path, offset)
+            return self.base.read(path, offset)
         file = self._file(path, None)
         stored_size = self._cache.read(file, 0, _SIZE_BYTES)
         if stored_size is not None:
@@ -157,47 +124,24 @@ class CachedStore:
             if held is not None:
                 count_cached(1, length)
                 return bytes(held)
-        data = self._store.read(path)
+        data = self.base.read(path)
         self._cache.add(file, 0, len(data).to_bytes(_SIZE_BYTES, "little") + data)
         return data
 
     def _file(self, path: str, size: int | None) -> str:
         return f"{self._location}\0{path}\0{size}"
 
-    # ---- everything else ---------------------------------------------------------------------------------
-
-    def modified(self, path: str) -> datetime.datetime | None:
-        return self._store.modified(path)
-
-    def list(self, prefix: str) -> list[str]:
-        return self._store.list(prefix)
-
-    def names(self, folder: str) -> Sequence[str]:
-        return self._store.names(folder)
-
-    def first_names(self, folder: str) -> tuple[Sequence[str], bool]:
-        return self._store.first_names(folder)
-
-    def exists(self, path: str) -> bool:
-        return self._store.exists(path)
-
     def put(self, path: str, data: bytes) -> None:
         self._sizes.pop(path, None)
-        self._store.put(path, data)
-
-    def put_if_absent(self, path: str, data: bytes) -> None:
-        self._store.put_if_absent(path, data)
+        self.base.put(path, data)
 
     def delete(self, path: str) -> None:
         self._sizes.pop(path, None)
-        self._store.delete(path)
+        self.base.delete(path)
 
     def create(self, path: str) -> Sink:
         self._sizes.pop(path, None)
-        return self._store.create(path)
-
-    def local_path(self, path: str) -> str | None:
-        return self._store.local_path(path)
+        return self.base.create(path)
 
 
 _SIZE_BYTES: Final = 8

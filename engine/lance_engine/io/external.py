@@ -9,24 +9,15 @@ and (4), the version is committed but staged: the next reader continues at (3).
 from __future__ import annotations
 
 import contextlib
-import datetime
 import uuid
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
 from lance_engine.io.manifest_names import ENDING, VERSIONS, NamingScheme, parse_manifest_name
-from lance_engine.io.store import (
-    Buffer,
-    Sink,
-    Store,
-    delete_quietly,
-    identity_of,
-    max_in_flight_of,
-    ranges_at_once,
-    read_buffer,
-)
+from lance_engine.io.store import Store, delete_quietly
+from lance_engine.io.wrapped import WrappedStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +62,7 @@ class ManifestStore(Protocol):
         ...
 
 
-class ExternallyCommittedStore:
+class ExternallyCommittedStore(WrappedStore):
     """`files`, except that manifests become visible through an entry in `manifests`.
 
     `key` is the name of the dataset in the database, `uri` the URI for `open_store`. Entries of removed
@@ -79,82 +70,33 @@ class ExternallyCommittedStore:
     """
 
     def __init__(self, files: Store, manifests: ManifestStore, key: str, uri: str) -> None:
-        self._files = files
+        super().__init__(files)
         self._manifests = manifests
         self._key = key
         self._uri = uri
 
     @property
-    def files(self) -> Store:
-        """The location of the files."""
-        return self._files
-
-    @property
     def uri(self) -> str:
         return self._uri
-
-    @property
-    def identity(self) -> Hashable:
-        """For the same files."""
-        return identity_of(self._files)
-
-    @property
-    def max_in_flight(self) -> int | None:
-        """As of the files."""
-        return max_in_flight_of(self._files)
-
-    @property
-    def ranges_at_once(self) -> int:
-        """As of the files."""
-        return ranges_at_once(self._files)
 
     def __repr__(self) -> str:
         return f"ExternallyCommittedStore({self._uri!r})"
 
-    # ---- all other files ---------------------------------------------------------------------------------
-
-    def expect_size(self, path: str, size: int) -> None:
-        self._files.expect_size(path, size)
-
-    def read_buffer(self, path: str, offset: int, length: int) -> Buffer:
-        """See `lance_engine.io.store.read_buffer`."""
-        return read_buffer(self._files, path, offset, length)
-
-    def read_tail(self, path: str, length: int) -> tuple[bytes, int]:
-        return self._files.read_tail(path, length)
-
-    def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> Sequence[Buffer]:
-        return self._files.read_ranges(path, ranges)
-
-    def modified(self, path: str) -> datetime.datetime | None:
-        return self._files.modified(path)
-
-    def put(self, path: str, data: bytes) -> None:
-        self._files.put(path, data)
-
-    def create(self, path: str) -> Sink:
-        return self._files.create(path)
-
-    def local_path(self, path: str) -> str | None:
-        return self._files.local_path(path)
-
-    # ---- manifests ---------------------------------------------------------------------------------------
-
     def list(self, prefix: str) -> list[str]:
         self._finish_latest(prefix)
-        return self._files.list(prefix)
+        return self.base.list(prefix)
 
     def names(self, folder: str) -> Sequence[str]:
         self._finish_latest(folder)
-        return self._files.names(folder)
+        return self.base.names(folder)
 
     def first_names(self, folder: str) -> tuple[Sequence[str], bool]:
         self._finish_latest(folder)
-        return self._files.first_names(folder)
+        return self.base.first_names(folder)
 
     def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
         entry = self._finished(path)
-        data = self._files.read(path, offset, length)
+        data = self.base.read(path, offset, length)
         whole = not offset and length is None
         if entry is not None and entry.size is not None and whole and entry.size != len(data):
             raise CorruptFileError(
@@ -166,11 +108,11 @@ class ExternallyCommittedStore:
 
     def size(self, path: str) -> int:
         self._finished(path)
-        return self._files.size(path)
+        return self.base.size(path)
 
     def exists(self, path: str) -> bool:
         self._finished(path)
-        return self._files.exists(path)
+        return self.base.exists(path)
 
     def put_if_absent(self, path: str, data: bytes) -> None:
         version = _version(path)
@@ -182,7 +124,7 @@ class ExternallyCommittedStore:
             raise FileExistsError(path)
         dataset = self._dataset(path)
         staging = f"{path}-{uuid.uuid4()}"
-        self._files.put(staging, data)
+        self.base.put(staging, data)
         entry = ManifestEntry(version, self._recorded(staging), len(data))
         try:
             self._manifests.add(dataset, entry)
@@ -190,7 +132,7 @@ class ExternallyCommittedStore:
             taken = self._manifests.get(dataset, version)
             # A request that was repeated after a lost response finds its own entry.
             if taken is None or taken.path != entry.path:
-                delete_quietly(self._files, [staging])
+                delete_quietly(self.base, [staging])
                 raise
         # The version is committed: if anything fails now, the next reader completes it.
         with contextlib.suppress(Exception):
@@ -204,16 +146,16 @@ class ExternallyCommittedStore:
             # Cleanup keeps the latest version: deleting it means deleting the whole dataset or branch.
             if latest is not None and latest.version == version:
                 self._manifests.forget(dataset)
-        self._files.delete(path)
+        self.base.delete(path)
 
     def _put_other_if_absent(self, path: str, data: bytes) -> None:
         try:
-            self._files.put_if_absent(path, data)
+            self.base.put_if_absent(path, data)
         except UnsupportedFeatureError:
             # Names of versions: if two are created at the same moment, no data is harmed.
-            if self._files.exists(path):
+            if self.base.exists(path):
                 raise FileExistsError(path) from None
-            self._files.put(path, data)
+            self.base.put(path, data)
 
     def _finish_latest(self, folder: str) -> None:
         """Called before a folder of versions is listed."""
@@ -246,7 +188,7 @@ class ExternallyCommittedStore:
         staging = f"{folder}{VERSIONS}/{name}"
         final = f"{folder}{scheme.path(entry.version)}"
         try:
-            data = self._files.read(staging)
+            data = self.base.read(staging)
         except FileNotFoundError:
             current = self._manifests.get(dataset, entry.version)
             if current is not None and current.is_final:
@@ -256,11 +198,11 @@ class ExternallyCommittedStore:
                 path=f"{self._uri}/{staging}",
                 version=entry.version,
             ) from None
-        self._files.put(final, data)
+        self.base.put(final, data)
         self._manifests.replace(
             dataset, ManifestEntry(entry.version, self._recorded(final), len(data), entry.e_tag)
         )
-        delete_quietly(self._files, [staging])
+        delete_quietly(self.base, [staging])
 
     def _name(self, entry: ManifestEntry) -> str:
         folder, _, name = entry.path.rpartition("/")

@@ -56,7 +56,7 @@ class HttpStore(ObstoreStore):
         links.feed(page.decode(errors="replace"))
         here = f"{self.uri}/{folder}".rstrip("/") + "/"
         entries: set[str] = set()
-        for link in links.found:
+        for link in links.targets:
             target = urlsplit(urljoin(here, link))
             name = unquote(target.path).removeprefix(unquote(urlsplit(here).path))
             if (
@@ -74,8 +74,8 @@ class _Links(HTMLParser):
 
     def __init__(self) -> None:
         super().__init__()
-        self.found: list[str] = []
+        self.targets: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag == "a":
-            self.found += [value for name, value in attrs if name == "href" and value]
+            self.targets += [value for name, value in attrs if name == "href" and value]

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 
 from lance_engine.io.manifest_names import VERSIONS
-from lance_engine.io.store import (
-    Buffer,
-    Sink,
-    Store,
-    checked_range,
-    delete_quietly,
-    identity_of,
-    max_in_flight_of,
-)
+from lance_engine.io.store import Buffer, Sink, Store, checked_range, delete_quietly
+from lance_engine.io.wrapped import WrappedStore
 
 #: Folders whose files only the committing writer should see.
 _PRIVATE = (f"{VERSIONS}/", "_transactions/")
 
 
-class StagedStore:
+class StagedStore(WrappedStore):
     """The files of `base` as they were at one version, whose manifest is `manifest`, and later changes.
 
     New manifests and transactions stay in memory. All other files are written to `base`, where nothing refers
@@ -29,24 +22,19 @@ class StagedStore:
     """
 
     def __init__(self, base: Store, manifest: str = "", uri: str = "") -> None:
-        self.base = base
-        self.uri = uri or base.uri
+        super().__init__(base)
+        self._uri = uri or base.uri
         self.written: set[str] = set()
         self._manifest = manifest
         self._private: dict[str, bytes] = {}
 
     @property
-    def identity(self) -> Hashable:
-        """Data files are the same through either store."""
-        return identity_of(self.base)
+    def uri(self) -> str:
+        return self._uri
 
-    @property
-    def max_in_flight(self) -> int | None:
-        """As of the files."""
-        return max_in_flight_of(self.base)
-
-    def __repr__(self) -> str:
-        return f"StagedStore({self.base!r})"
+    @uri.setter
+    def uri(self, uri: str) -> None:
+        self._uri = uri
 
     def discard(self, kept: frozenset[str] = frozenset()) -> None:
         """Remove what was written, except the paths in `kept`."""
@@ -68,8 +56,13 @@ class StagedStore:
         start, stop = checked_range(path, len(data), offset, length)
         return data[start:stop]
 
-    def expect_size(self, path: str, size: int) -> None:
-        self.base.expect_size(path, size)
+    def read_buffer(self, path: str, offset: int, length: int) -> Buffer:
+        """See `lance_engine.io.store.read_buffer`."""
+        return (
+            super().read_buffer(path, offset, length)
+            if self._own(path) is None
+            else self.read(path, offset, length)
+        )
 
     def read_tail(self, path: str, length: int) -> tuple[bytes, int]:
         data = self._own(path)

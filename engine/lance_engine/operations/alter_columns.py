@@ -80,7 +80,7 @@ def alter_column(
             _require_free(snapshot.schema, column, field, name)
             changed = dataclasses.replace(changed, name=name)
         if type is None or (values is None and field.arrow_type.equals(type.type) and not field.is_json):
-            schema = _mapped(snapshot.schema, lambda found: changed if found.id == field.id else found)
+            schema = _mapped(snapshot.schema, lambda other: changed if other.id == field.id else other)
             _check_names(schema)
             return commit_change(snapshot, Project(schema, preserves_nullability=not tightened))
         return _cast(snapshot, column, changed, type, values, reporter, preserves_nullability=not tightened)
@@ -123,7 +123,7 @@ def _cast(
     metadata |= kind.metadata or {}
     arrow = pa.field(changed.name, kind.type, changed.nullable, metadata)
     added = numbered_fields(snapshot, pa.schema([arrow]))
-    schema = _mapped(snapshot.schema, lambda found: added.fields[0] if found.id == changed.id else found)
+    schema = _mapped(snapshot.schema, lambda other: added.fields[0] if other.id == changed.id else other)
     _check_names(schema)
     old = build.column(snapshot.schema.to_arrow(), [column])
     needed, new = values or ([column], lambda batch: evaluate_value(old, batch, value_type(kind.type)))

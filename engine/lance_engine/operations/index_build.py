@@ -174,10 +174,10 @@ def _still_there(snapshot: Snapshot, kind: RowFinderKind, segment: CoveringSegme
 
     def relocate(ids: U64Array) -> tuple[U64Array, npt.NDArray[np.bool_]]:
         if by_address:
-            addresses, found = ids, snapshot.is_live(ids)
+            addresses, exists = ids, snapshot.is_live(ids)
         else:
-            addresses, found = snapshot.locate_row_ids(ids)
-        kept = found & np.isin(addresses >> np.uint64(32), covered)
+            addresses, exists = snapshot.locate_row_ids(ids)
+        kept = exists & np.isin(addresses >> np.uint64(32), covered)
         if to_address:
             return addresses, kept
         if by_address:

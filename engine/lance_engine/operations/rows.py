@@ -118,7 +118,7 @@ def take_out(snapshot: Snapshot, taken: TakenRows) -> Removal:
         delete_quietly(snapshot.store, Removal(taken, tuple(written), ()).paths())
         raise
     updated = tuple(fragment for fragment in left if fragment is not None)
-    removed = (found for found, fragment in zip(taken.offsets, left, strict=True) if fragment is None)
+    removed = (offsets for offsets, fragment in zip(taken.offsets, left, strict=True) if fragment is None)
     return Removal(taken, updated, tuple(removed))
 
 

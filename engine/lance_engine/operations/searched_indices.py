@@ -146,7 +146,7 @@ def _still_there(snapshot: Snapshot, fragments: BitMap) -> Relocate:
     covered = np.array(fragments, dtype=np.uint64)
 
     def relocate(ids: U64Array) -> tuple[U64Array, np.ndarray[Any, np.dtype[np.bool_]]]:
-        addresses, found = snapshot.locate_row_ids(ids)
-        return ids, found & np.isin(addresses >> np.uint64(32), covered)
+        addresses, exists = snapshot.locate_row_ids(ids)
+        return ids, exists & np.isin(addresses >> np.uint64(32), covered)
 
     return relocate

@@ -76,7 +76,7 @@ def rebase(operation: Delete | Update, rows: TakenRows, latest: Snapshot) -> Reb
         operation,
         updated_fragments=tuple(fragment for fragment in left if fragment is not None),
         removed_fragment_ids=tuple(
-            found for found, fragment in zip(rows.offsets, left, strict=True) if fragment is None
+            offsets for offsets, fragment in zip(rows.offsets, left, strict=True) if fragment is None
         ),
     )
     return Rebased(changed, tuple(written))

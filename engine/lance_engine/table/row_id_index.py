@@ -46,23 +46,23 @@ class RowIdIndex:
 
     def find(self, ids: U64Array) -> tuple[U64Array, npt.NDArray[np.bool_]]:
         """The address of each id, and whether it was found; addresses of ids not found mean nothing."""
-        addresses, found = self._find_in_runs(ids)
+        addresses, exists = self._find_in_runs(ids)
         if len(self._ids):
             position = np.minimum(np.searchsorted(self._ids, ids), len(self._ids) - 1)
-            here = ~found & (self._ids[position] == ids)
+            here = ~exists & (self._ids[position] == ids)
             addresses = np.where(here, self._id_addresses[position], addresses)
-            found |= here
-        return addresses, found
+            exists |= here
+        return addresses, exists
 
     def _find_in_runs(self, ids: U64Array) -> tuple[U64Array, npt.NDArray[np.bool_]]:
         if not len(self._starts):
             return np.zeros(len(ids), dtype=np.uint64), np.zeros(len(ids), dtype=np.bool_)
         position = np.searchsorted(self._starts, ids, side="right")
         candidate = np.maximum(position, 1) - 1
-        found = (position > 0) & (ids < self._ends[candidate])
+        exists = (position > 0) & (ids < self._ends[candidate])
         addresses = self._addresses[candidate] + (ids - self._starts[candidate])
-        found[found] = self._is_live(addresses[found])
-        return addresses, found
+        exists[exists] = self._is_live(addresses[exists])
+        return addresses, exists
 
     def find_range(self, low: int, high: int) -> npt.NDArray[np.int64]:
         """Ranges of row addresses, shape (n, 2), that hold the rows with ids in [low, high).

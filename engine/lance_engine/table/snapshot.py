@@ -226,8 +226,8 @@ class Snapshot:
 
     def find_row_ids(self, ids: npt.ArrayLike) -> U64Array:
         """The address of each existing row id, in order, including duplicates."""
-        addresses, found = self.locate_row_ids(np.asarray(ids, dtype=np.uint64))
-        return addresses if found.all() else addresses[found]
+        addresses, exists = self.locate_row_ids(np.asarray(ids, dtype=np.uint64))
+        return addresses if exists.all() else addresses[exists]
 
     def row_id_range(self, low: int, high: int) -> npt.NDArray[np.int64]:
         """Ranges of row addresses, shape (n, 2), with the rows whose stable ids are in [low, high).
@@ -245,9 +245,9 @@ class Snapshot:
     def resolve_row_ids(self, ids: npt.ArrayLike) -> U64Array:
         """The address of each row id, in order, with duplicates; RowNotFoundError lists the missing ones."""
         wanted = np.asarray(ids, dtype=np.uint64)
-        addresses, found = self.locate_row_ids(wanted)
-        if not found.all():
-            missing = np.unique(wanted[~found])
+        addresses, exists = self.locate_row_ids(wanted)
+        if not exists.all():
+            missing = np.unique(wanted[~exists])
             shown = ", ".join(str(row) for row in missing[:_MISSING_SHOWN].tolist())
             more = ", ..." if len(missing) > _MISSING_SHOWN else ""
             raise RowNotFoundError(

@@ -125,10 +125,10 @@ class Evaluator:
         if not terms.texts:
             return Found.nothing()
         statistics = statistics_of(index, terms)
-        found = search_indexed(index, terms, statistics, self._allowed(covered), k)
+        indexed = search_indexed(index, terms, statistics, self._allowed(covered), k)
         if not missing:
-            return found
-        return joined([found, search_flat(rows, column, index.analysis, terms, statistics)])
+            return indexed
+        return joined([indexed, search_flat(rows, column, index.analysis, terms, statistics)])
 
     def _allowed(self, covered: frozenset[int]) -> AllowedRows:
         """The rows that pass the filter; computed once for all parts of a query."""
