@@ -79,12 +79,12 @@ demo: $(STAMPS)/demo  ## Spark writes TPC-H as Lance; DuckDB and DataFusion quer
 
 test: $(STAMPS)/dev  ## Every test but the slow ones (TEST_WORKERS=2 processes), and lint beside them
 	@$(MAKE) --no-print-directory lint & lint=$$!; code=0; \
-	  $(BIN)/python -m pytest -n $(TEST_WORKERS) -m 'not slow' $(PYTEST_ARGS) || code=$$?; \
+	  $(BIN)/python -m pytest -n $(TEST_WORKERS) -m 'not slow' --durations=40 $(PYTEST_ARGS) || code=$$?; \
 	  wait $$lint || { echo "lint failed, see above"; exit 1; }; exit $$code
 
-# Random tests draw ten times as many examples: `tests/support/counts.py`.
+# Random tests draw twenty times as many examples: `tests/support/counts.py`.
 test-all: lint  ## Lint, then every test
-	@LANCE_SQL_EXAMPLES=10 $(BIN)/python -m pytest -n $(TEST_WORKERS) $(PYTEST_ARGS)
+	@LANCE_SQL_EXAMPLES=20 $(BIN)/python -m pytest -n $(TEST_WORKERS) $(PYTEST_ARGS)
 
 test-pushdowns: $(STAMPS)/dev  ## The SQL tests without pushdowns, and with all of them forced
 	@for setting in DISABLED_PUSHDOWNS=all FORCE_PUSHDOWNS=true; do \

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import functools
+import gc
 import logging
+import os
 import threading
 import uuid
 import warnings
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+#: What Spark's Python processes import first.
+SPARK_PROCESSES = Path(__file__).parent / "support" / "spark_processes"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -27,11 +34,20 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return FilesAndOneJvm(config, log)
 
 
+@pytest.hookimpl(tryfirst=True)  # before those that are slow are left out
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    from counts import mark_most_as_slow
+
+    mark_most_as_slow(items)
     if hasattr(config, "workerinput"):
         from workers import longest_first
 
         longest_first(items)
+
+
+def pytest_collection_finish() -> None:
+    # The garbage collector need not look at all tests and modules each time, which takes half a second.
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
@@ -45,6 +61,7 @@ def spark() -> Iterator[SparkSession]:
     with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
         # The JVM's second compiler takes half of its processor time in runs as short as these.
         patch.setenv("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        patch.setenv("PYTHONPATH", str(SPARK_PROCESSES), prepend=os.pathsep)
         # Starting the JVM forks, of which the official implementation warns; Spark warns of pandas 3.
         warnings.simplefilter("ignore")
         session = lance_sql.spark.local_session(memory="2g")

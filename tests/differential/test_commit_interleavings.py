@@ -51,6 +51,7 @@ def check(names: Sequence[str], stable: bool, switches: int, most: int, faults: 
                 ) from error
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("names", [*CLOSE, *some(PAIRS, 4)], ids=" | ".join)
 def test_two_changes(names):
     """Under every schedule with at most one change of the writer."""
@@ -68,10 +69,10 @@ def test_a_tag_never_names_a_version_that_a_cleanup_removes():
     with without_pauses():
         simulated = simulation(names, False)
         late = []
-        for run in simulated.runs(1, 60):
+        for run in simulated.runs(1, 12):
             explain(run, names, False)
             late.append(run.outcomes[1].kind)
-        for cut in range(13, 45):
+        for cut in range(13, 45, 4):
             schedule = [Choice(int(writer)) for writer in TAGGED_LATE.split()[:cut]] + [Choice(1)]
             run = simulated.run(schedule)
             explain(run, names, False)
@@ -79,9 +80,10 @@ def test_a_tag_never_names_a_version_that_a_cleanup_removes():
     assert {"done", "refused"} <= set(late)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_an_only_inserting_merge_whose_answer_is_lost(fault):
-    check(("MERGE that inserts", "append"), False, switches=1, most=25, faults=[fault])
+    check(("MERGE that inserts", "append"), False, switches=1, most=12, faults=[fault])
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ TEXT = PAGE.read_text()
 QUICK = ["append", "delete", "tag"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("change", QUICK)
 def test_rows_are_up_to_date(change: str) -> None:
     assert row(change) in TEXT.splitlines()

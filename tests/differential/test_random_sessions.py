@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 
 import pytest
+from counts import examples
 from random_sessions import differs, round_of
 
-FIRST, _, END = os.environ.get("LANCE_SQL_SEEDS", "0-4").partition("-")
+FIRST, _, END = os.environ.get("LANCE_SQL_SEEDS", f"0-{examples(2)}").partition("-")
 
 
 @pytest.mark.parametrize("seed", range(int(FIRST), int(END)))
@@ -28,6 +29,7 @@ QUERIES = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_words_that_begin_queries_are_names_of_tables(name: str) -> None:
     table = f'"{name}"'

@@ -127,6 +127,7 @@ def connections(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any,
         yield con, plain
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_queries_mean_the_same_as_in_duckdb(connections: tuple[Any, Any], setting: str) -> None:
     name = setting.partition(" ")[0]

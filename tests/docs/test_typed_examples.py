@@ -66,6 +66,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("typed")
 
 
+@pytest.mark.slow
 def test_the_examples_are_typed(folder: Path) -> None:
     programs = []
     for page in PAGES:
@@ -79,6 +80,7 @@ def test_the_examples_are_typed(folder: Path) -> None:
     assert check(folder, *programs) == ""
 
 
+@pytest.mark.slow
 def test_a_wrong_option_is_found(folder: Path) -> None:
     program = folder / "wrong.py"
     program.write_text(

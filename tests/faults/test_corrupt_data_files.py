@@ -41,7 +41,7 @@ def read_damaged(folder: Path, first: int, count: int) -> None:
 
 
 def test_random_damage(seeds: Path) -> None:
-    read_damaged(seeds, 0, 25)
+    read_damaged(seeds, 0, 8)
 
 
 @pytest.mark.slow

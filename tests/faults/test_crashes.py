@@ -42,7 +42,7 @@ AFTER: dict[str, list[int]] = {
 }
 # A database is asked for every manifest, an object store for every file: the rest of these takes longer.
 QUICK: dict[str, set[str]] = {
-    "local": {"create", "append", "overwrite", "delete", "compact"},
+    "local": {"append", "compact"},
     "sqlite": {"append"},
     "s3": {"append"},
     "ddb": set(),

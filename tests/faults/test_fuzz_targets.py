@@ -13,6 +13,7 @@ import fuzz_tables
 import fuzz_vectors
 import fuzz_words
 import pytest
+from counts import examples
 from fuzz_corpus import CORPUS, MOST_BYTES, corpus, folder
 from fuzz_loop import Target
 from native_files import NativeFile
@@ -31,11 +32,12 @@ TARGETS = [
 KEPT = [target for target in TARGETS if target.load]
 
 
+@pytest.mark.sampled(40)
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: str(target.name))
 def test_changed_inputs_lead_to_errors_for_bad_files(target: Target) -> None:
     rng = random.Random(target.name)
     seeds = target.seeds()
-    for number in range(40):
+    for number in range(examples(20)):
         input = seeds[number % len(seeds)]
         assert target.read(input) == ""
         for _ in range(rng.randint(1, 3)):

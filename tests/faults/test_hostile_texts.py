@@ -272,6 +272,7 @@ CHANGES = [
 ]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
 def test_sessions(received: list[str], engine: str) -> None:
     with lance_sql.connect(".", engine=engine) as session:
@@ -288,6 +289,7 @@ def test_sessions(received: list[str], engine: str) -> None:
                 assert is_safe(attempt(lambda: session.sql(text.format(t=quoted)))), text  # noqa: B023
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
 def test_own_connections(received: list[str], engine: str) -> None:
     run: Callable[[str], Any]

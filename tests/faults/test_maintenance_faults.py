@@ -51,6 +51,7 @@ def fail_often(proxy: S3Proxy, fault: Fault) -> None:
     proxy.fault = next_fault
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("fault", EVERY)
 def test_maintenance_under_faults(object_store: ObjectStore, proxy: S3Proxy, fault: Fault) -> None:
     options = {**object_store.options, "aws_endpoint": proxy.endpoint, "request_timeout": "4s"}

@@ -44,6 +44,7 @@ def store(object_store: ObjectStore, options: dict[str, str]) -> Store:
 FAULTS: tuple[Fault, ...] = ("503", "reset", "truncate", "short", "stall", "lost")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_reads_are_repeated_until_all_bytes_are_there(store: Store, proxy: S3Proxy, fault: Fault) -> None:
     content = bytes(range(256)) * 100
@@ -66,6 +67,7 @@ def test_reads_are_repeated_until_all_bytes_are_there(store: Store, proxy: S3Pro
         assert store.names("data") == ["a"]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("fault", ["503", "reset", "stall"])
 def test_of_several_ranges_only_the_one_that_failed_is_requested_again(
     store: Store, proxy: S3Proxy, fault: Fault
@@ -81,6 +83,7 @@ def test_of_several_ranges_only_the_one_that_failed_is_requested_again(
     assert len(proxy.requests) - before == 9
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("fault", ["503", "reset", "stall", "lost"])
 def test_a_dataset_is_written_once_whatever_is_lost(
     object_store: ObjectStore, options: dict[str, str], proxy: S3Proxy, fault: Fault

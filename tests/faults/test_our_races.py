@@ -28,6 +28,7 @@ def change(path: str, worker: int) -> None:
                 continue
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("stable", [False, True], ids=["addresses", "stable row ids"])
 def test_no_deletion_file_is_left_over(tmp_path: Path, stable: bool) -> None:
     path = str(tmp_path / "t.lance")

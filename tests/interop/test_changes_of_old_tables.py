@@ -35,6 +35,7 @@ def kept(name: str, folder: Path) -> Path:
     return folder / name
 
 
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize("change", QUICK, ids=lambda change: change.__name__)
 @pytest.mark.parametrize(
     "name", ["no-highest-id-0.30.0", "first-fragment-gone-0.27.0", "no-file-version-0.15.0"]
@@ -111,6 +112,7 @@ ABSENT: dict[str, tuple[dict[str, Any], Callable[[Fragment], Fragment] | None]] 
 }
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("stable", [False, True], ids=["addresses", "stable row ids"])
 @pytest.mark.parametrize("absent", ABSENT)
 def test_absent_fields_of_manifests(tmp_path: Path, absent: str, stable: bool) -> None:

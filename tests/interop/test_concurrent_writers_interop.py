@@ -43,6 +43,7 @@ def delete_theirs(path: str) -> None:
         lance.dataset(path).delete(f"a = {-1 - number}")
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("stable", [False, True])
 def test_nothing_is_lost(tmp_path: Path, stable: bool) -> None:
     path = str(tmp_path / "t.lance")

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from lance_engine.dataset import DatasetVersion
 
-ROWS = 1500
+ROWS = 400
 
 
 def table(first: int) -> pa.Table:
@@ -24,10 +24,10 @@ def table(first: int) -> pa.Table:
     return pa.table({"id": range(first, first + ROWS), "u": ids, "label": opaque, "st": nested})
 
 
-@pytest.mark.parametrize("kind", ["btree", "bitmap", "zonemap"])
+@pytest.mark.parametrize("kind", ["btree", pytest.param("bitmap", marks=pytest.mark.slow), "zonemap"])
 def test_every_row_is_found(tmp_path: Path, kind: str) -> None:
     uri = str(tmp_path / "t.lance")
-    lance.write_dataset(table(0), uri, max_rows_per_file=600)
+    lance.write_dataset(table(0), uri, max_rows_per_file=150)
     for column in ("u", "label", "st.u"):
         DatasetVersion.open(uri).create_index(column, kind)
     wanted = {
@@ -35,7 +35,7 @@ def test_every_row_is_found(tmp_path: Path, kind: str) -> None:
         for column in ("u", "st.u")
         for text, rows in {
             f"{{}} = '{uuid.UUID(int=7 * 2**100 + 7)}'": [7],
-            f"{{}} IN ('{uuid.UUID(int=2001 * 2**100 + 2001)}', '{uuid.UUID(int=1)}')": [2001],
+            f"{{}} IN ('{uuid.UUID(int=601 * 2**100 + 601)}', '{uuid.UUID(int=1)}')": [601],
             f"{{}} < X'{(5 * 2**100).to_bytes(16, 'big').hex()}'": [0, 1, 2, 3, 4],
         }.items()
     }

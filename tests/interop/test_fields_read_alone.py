@@ -96,7 +96,7 @@ def stored(request, tmp_path_factory) -> tuple[DatasetVersion, dict[str, list[An
     return dataset, values
 
 
-@settings(max_examples=examples(12), deadline=None)
+@settings(max_examples=examples(6), deadline=None)
 @given(data=st.data())
 def test_fields_are_null_where_structs_are(stored, data):
     dataset, values = stored
@@ -114,7 +114,7 @@ def test_fields_are_null_where_structs_are(stored, data):
         assert column.to_pylist() == values[path][first : first + count]
 
 
-@settings(max_examples=examples(6), deadline=None)
+@settings(max_examples=examples(3), deadline=None)
 @given(least=st.integers(0, ROWS), path=st.sampled_from(TEXTS))
 def test_conditions_and_other_fields(stored, least, path):
     dataset, values = stored

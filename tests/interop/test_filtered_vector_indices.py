@@ -99,6 +99,7 @@ def test_filters_of_an_index_on_bits(tmp_path: Path, monkeypatch: pytest.MonkeyP
     check(ds, values[11] ^ np.uint8(9), "hamming", {"nprobes": 2})
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("stable", [False, True])
 @pytest.mark.parametrize("dtype", [*TYPES, np.int8, np.uint8])
 @pytest.mark.parametrize("metric", METRICS)

@@ -42,6 +42,7 @@ ROWS = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", ROWS)
 @pytest.mark.parametrize("writer", [lance.write_dataset, lance_sql.write])
 def test_both_directions(tmp_path: Path, name: str, writer: Any) -> None:

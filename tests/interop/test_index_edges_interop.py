@@ -260,6 +260,7 @@ QUICK = [
 ]
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("case", QUICK, ids=str)
 def test_edges(tmp_path: Path, case: Case) -> None:
     assert live(tmp_path, case) == []

@@ -95,6 +95,7 @@ def build(path: Path, table: pa.Table, kind: str, *, stable: bool, by_pylance: b
     return uri
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("stable", [False, True], ids=["addresses", "stable"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_pylance_uses_our_indices(tmp_path: Path, table: pa.Table, kind: str, stable: bool) -> None:
@@ -127,6 +128,7 @@ def test_we_use_indices_of_pylance(tmp_path: Path, table: pa.Table, kind: str, s
     assert selective.get(kind, "s = ''") in used
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("stable", [False, True], ids=["addresses", "stable"])
 def test_taking_turns_with_pylance(tmp_path: Path, table: pa.Table, stable: bool) -> None:
     """Appending, deleting, updating, compacting and optimizing by both sides."""

@@ -117,6 +117,7 @@ def test_indices_of_pylance(tmp_path, monkeypatch, format_version, with_position
     same(path, {**QUERIES, **(PHRASES if with_position else {})})
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "options",
     [

@@ -25,6 +25,7 @@ def path(request, tmp_path_factory) -> str:
     return path
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("metric", ["l2", "cosine", "dot"])
 @pytest.mark.parametrize("filter", [None, "id > 100"])
 def test_lists_of_vectors(path, metric, filter):

@@ -69,6 +69,7 @@ def texts(kind: str) -> list[str]:
     return [text.format(WIDTHS[kind][1]) for text in FILTERS]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", WIDTHS)
 @pytest.mark.parametrize("version", ["2.0", "2.1"])
 def test_scans_and_counts(tmp_path: Path, kind: str, version: str) -> None:

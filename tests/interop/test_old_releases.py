@@ -48,6 +48,7 @@ def kept(name: str, folder: Path) -> str:
     return str(folder / name)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", sorted(path.stem for path in KEPT.glob("*.zip")))
 def test_kept_datasets(tmp_path: Path, name: str) -> None:
     uri = kept(name, tmp_path)
@@ -108,6 +109,7 @@ def test_stale_entries_of_bitmaps_are_tested(tmp_path: Path, release: str) -> No
     assert dataset.scan(filter="t IN ('new', 'merged', 'late')").count() == 4
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("release", ["1.0.1", "2.0.1", "4.0.0"])
 def test_indices_that_know_of_too_many_rows(tmp_path: Path, release: str) -> None:
     """Updates, merges, a compaction and an optimisation left entries for values that rows no longer have."""

@@ -88,6 +88,7 @@ ONLY_OURS = {
 }
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", TABLES)
 def test_written_by_pylance(tmp_path: Path, name: str) -> None:
     table, uri = TABLES[name], str(tmp_path / "t.lance")
@@ -100,6 +101,7 @@ def test_written_by_pylance(tmp_path: Path, name: str) -> None:
     assert difference(dataset.take(rows), theirs.take(rows).combine_chunks()) == ""
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", [*TABLES, *ONLY_OURS])
 def test_written_by_us(tmp_path: Path, name: str) -> None:
     table, uri = {**TABLES, **ONLY_OURS}[name], str(tmp_path / "t.lance")

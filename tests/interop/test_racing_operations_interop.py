@@ -55,6 +55,7 @@ def delete_theirs(path: str) -> None:
         lance.dataset(path).delete(f"a = {-11 - number}")
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "stable",
     [pytest.param(False, id="addresses", marks=pytest.mark.slow), pytest.param(True, id="stable row ids")],

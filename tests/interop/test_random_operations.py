@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 OPERATIONS, MANY_OPERATIONS = 25, 200
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("version", "stable", "seed"), [("2.1", False, 1), ("2.1", True, 2), ("2.0", False, 3), ("2.2", True, 4)]
 )

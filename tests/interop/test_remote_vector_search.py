@@ -35,6 +35,7 @@ def by_pylance(uri: str, options: dict[str, str], **search: Any) -> list[int]:
     return ds.to_table(columns=["id", "_distance"], nearest=nearest)["id"].to_pylist()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", ["IVF_PQ", "IVF_HNSW_SQ"])
 def test_requests_of_a_first_search(object_store: ObjectStore, kind: str) -> None:
     uri = object_store.s3("vectors.lance")

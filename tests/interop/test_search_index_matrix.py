@@ -352,6 +352,7 @@ def live(path: Path, case: Case) -> None:
         assert lance_sql.open(place).index_statistics("c_idx")["uncovered_rows"] == 0
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("case", QUICK, ids=str)
 def test_a_life(tmp_path: Path, case: Case) -> None:
     live(tmp_path, case)

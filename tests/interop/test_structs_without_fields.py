@@ -34,6 +34,7 @@ def rows_of(name: str) -> list[Any]:
     return [value or {"n": row % 100, "s": {"e": {}}} if value is None else value for row in range(ROWS)]
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("version", ["2.0", "2.1", "2.2"])
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize("writer", [lance.write_dataset, write_dataset])

@@ -187,6 +187,7 @@ QUICK = [
 ]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("case", QUICK, ids=str)
 def test_edges(tmp_path: Path, case: Case) -> None:
     assert live(tmp_path, case) == []

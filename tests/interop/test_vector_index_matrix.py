@@ -153,6 +153,7 @@ def live(path: Path, case: Case) -> None:
     compare(place, case)
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("case", [*QUICK, BITS[0], BITS[-1]], ids=str)
 def test_a_life(tmp_path: Path, case: Case) -> None:
     live(tmp_path, case)

@@ -58,6 +58,7 @@ def tables(tmp_path):
     return make
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("metric", ["l2", "cosine", "dot"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_and_metric(tables, kind, metric):
@@ -111,6 +112,7 @@ def test_bytes_by_their_bits(tmp_path):
         )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("stable", [False, True])
 @pytest.mark.parametrize("kind", ["IVF_FLAT", "IVF_PQ", "IVF_HNSW_SQ"])
 def test_deleted_updated_appended_and_compacted_rows(tables, tmp_path, kind, stable):

@@ -54,6 +54,7 @@ def agree(path, kind, k=15, filters=(None, "id % 11 <> 1"), **options):
                 assert len({*exact["id"].to_pylist()} & {*found["id"].to_pylist()}) >= 0.8 * k
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("metric", ["l2", "cosine", "dot"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_and_metric(tmp_path, kind, metric):
@@ -104,6 +105,7 @@ def test_bytes_by_their_bits(tmp_path):
         assert found["_distance"].to_pylist() == expected["_distance"].to_pylist()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("stable", [False, True])
 @pytest.mark.parametrize("kind", ["IVF_FLAT", "IVF_PQ", "IVF_SQ", "IVF_HNSW_SQ"])
 def test_life_of_an_index(tmp_path, kind, stable):

@@ -66,6 +66,7 @@ def encodings(uri: Path, table: pa.Table) -> dict[str, str]:
     }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("nulls", [False, True])
 @pytest.mark.parametrize("version", ["2.1", "2.2"])
 def test_both_libraries_read_every_profile(version: str, nulls: bool, tmp_path: Path) -> None:

@@ -210,7 +210,7 @@ def _duckdb_answer(con: duckdb.DuckDBPyConnection, text: str, batch: pa.RecordBa
 
 
 @settings(
-    max_examples=examples(50),
+    max_examples=examples(25),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
@@ -228,7 +228,7 @@ def test_the_answer_is_that_of_duckdb(
     assert _duckdb_answer(con, str(node), batch) == answer
 
 
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(batch=batches(), text=predicates(), data=st.data())
 def test_statistics_never_contradict_the_answer(
     batch: pa.RecordBatch, text: str, data: st.DataObject

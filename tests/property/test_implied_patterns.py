@@ -36,7 +36,7 @@ def _found_by(
     return {text for (text,) in rows.fetchall()}
 
 
-@settings(max_examples=examples(20), deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 @given(
     texts=TEXTS,
     pattern=st.text("aAbBkKiIsS\u212a\u00e4\u00c4%_%", max_size=5),

@@ -112,7 +112,7 @@ def step(uri: str, rng: random.Random, action: str) -> None:
             dataset.restore(rng.randint(1, dataset.version))
 
 
-@settings(max_examples=examples(12), deadline=None, phases=PHASES, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(6), deadline=None, phases=PHASES, suppress_health_check=list(HealthCheck))
 @given(
     seed=st.integers(0, 2**32),
     filters=st.lists(predicates(), min_size=15, max_size=15),

@@ -132,6 +132,7 @@ def rows(connection, text):
     return sorted(map(repr, connection.sql(text).fetchall()))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_keys_change_no_rows(directory, engine, seed, monkeypatch):

@@ -62,7 +62,7 @@ def expected(text: str, node: Node) -> bool:
             return all(tests) if type(node).__name__ == "And" else any(tests)
 
 
-@settings(max_examples=examples(15), deadline=None)
+@settings(max_examples=examples(7), deadline=None)
 @given(data=st.data())
 def test_rows_that_pass(place, data):
     dataset = DatasetVersion.open(str(place / "t.lance"))

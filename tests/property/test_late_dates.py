@@ -11,6 +11,7 @@ import pytest
 import lance_sql
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("index", ["", "btree", "zonemap", "bitmap"])
 @pytest.mark.parametrize(
     ("kind", "first"),
@@ -24,16 +25,16 @@ import lance_sql
 )
 def test_every_row_is_found(tmp_path: Path, kind: pa.DataType, first: int, index: str) -> None:
     whole = pa.int32() if kind == pa.date32() else pa.int64()
-    values = pa.array(range(first, first + 2000), whole).cast(kind)
-    dataset = lance_sql.write(pa.table({"k": values.take(pa.array(range(0, 2000, 2)))}), tmp_path / "t.lance")
+    values = pa.array(range(first, first + 400), whole).cast(kind)
+    dataset = lance_sql.write(pa.table({"k": values.take(pa.array(range(0, 400, 2)))}), tmp_path / "t.lance")
     if index:
         dataset = dataset.create_index("k", index)
     dataset = lance_sql.write(
-        pa.table({"k": values.take(pa.array(range(1, 2000, 2)))}), tmp_path / "t.lance", "append"
+        pa.table({"k": values.take(pa.array(range(1, 400, 2)))}), tmp_path / "t.lance", "append"
     )
     if index:
         dataset = dataset.optimize_indices()
-    for place in (0, 1, 777, 1998, 1999):
+    for place in (0, 1, 177, 398, 399):
         found = dataset.scan(filter=pc.field("k") == values[place]).to_table()["k"].combine_chunks()
         assert found.equals(values[place : place + 1])
         below = dataset.scan(filter=pc.field("k") < values[place]).to_table()

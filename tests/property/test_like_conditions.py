@@ -129,7 +129,7 @@ SHAPES = [
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
-@settings(max_examples=examples(20), deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@settings(max_examples=examples(10), deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(data=st.data())
 def test_statements_return_what_they_return_over_arrow(path, plain, engine, data):
     text = data.draw(st.sampled_from(SHAPES)).format(data.draw(condition(engine)))

@@ -344,7 +344,7 @@ def _check(seed: int, location: str, filters: int) -> None:
 
 @pytest.mark.parametrize("seed", range(10))
 def test_random_filters(seed: int, tmp_path: Path) -> None:
-    _check(seed, str(tmp_path), examples(15))
+    _check(seed, str(tmp_path), examples(7))
 
 
 @pytest.mark.slow

@@ -74,6 +74,7 @@ def test_threads(paths: list[str]) -> None:
     check(paths)
 
 
+@pytest.mark.sampled(1)
 def test_processes(paths: list[str]) -> None:
     context = multiprocessing.get_context("spawn")
     together = context.Barrier(WRITERS)

@@ -45,6 +45,7 @@ def one_by_one(rows, transactions):
         return sorted(session.sql("SELECT * FROM t").fetchall())
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("stable", [False, True], ids=["addresses", "stable ids"])
 @pytest.mark.parametrize("seed", range(2))
 def test_some_order_explains_what_was_committed(tmp_path, seed, stable):

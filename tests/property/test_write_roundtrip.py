@@ -72,7 +72,7 @@ def tables(draw: st.DrawFn) -> pa.Table:
     return table.slice(start, draw(st.integers(1, table.num_rows - start)))
 
 
-@settings(max_examples=examples(30), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(15), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     table=tables(),
     version=st.sampled_from(["2.0", "2.1", "2.2"]),

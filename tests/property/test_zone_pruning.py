@@ -116,7 +116,7 @@ def tables(draw: st.DrawFn) -> pa.Table:
     return pa.table(arrays)
 
 
-@settings(max_examples=examples(20), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(10), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     table=tables(),
     filters=st.lists(predicates(), min_size=6, max_size=6),

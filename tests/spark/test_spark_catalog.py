@@ -90,6 +90,7 @@ def test_names_that_are_missing_or_taken(ask: Ask, root: Path) -> None:
     ask("DROP TABLE shelf.db.taken")
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("statement", "remedy"),
     [

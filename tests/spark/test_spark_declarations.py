@@ -55,6 +55,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("clause", REFUSED)
 def test_what_cannot_be_obeyed_is_refused_and_changes_nothing(ask: Ask, root: Path, clause: str) -> None:
     if not (root / "kept.lance").exists():

@@ -37,6 +37,7 @@ def named_files(dataset: lance_sql.Dataset) -> set[str]:
     return {file.path for fragment in dataset.snapshot.fragments for file in fragment.files}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("master", "disturbance"),
     [

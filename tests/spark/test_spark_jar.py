@@ -114,6 +114,7 @@ def installed() -> str:
     return hashlib.sha256(jar.read_bytes()).hexdigest()
 
 
+@pytest.mark.slow
 @needs_jdk
 def test_builds_give_the_same_bytes(tmp_path: Path, python_alone: Path, installed: str) -> None:
     """With PySpark, and with the jars that Maven copies to a folder. If this fails, run make setup first."""

@@ -99,6 +99,7 @@ def joins(session: SparkSession, number: int) -> list[str]:
     return JOIN.findall(plan(session, number))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", ["lance", "catalog"])
 def test_broadcast_joins_where_parquet_has_them(sessions: dict[str, SparkSession], kind: str) -> None:
     kinds = set()
@@ -113,6 +114,7 @@ def test_broadcast_joins_where_parquet_has_them(sessions: dict[str, SparkSession
     assert {"BroadcastHashJoin", "SortMergeJoin"} <= kinds  # else the limit shows nothing
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", ["lance", "catalog"])
 def test_scans_read_no_more_columns_and_take_no_fewer_filters_than_over_parquet(
     sessions: dict[str, SparkSession], kind: str

@@ -62,6 +62,7 @@ def assert_same(one: lance_sql.Dataset, cluster: lance_sql.Dataset, *, ordered: 
     assert lance.dataset(cluster.uri).count_rows() == one.count_rows()
 
 
+@pytest.mark.sampled(1)
 def test_compact(spark: SparkSession, twins: tuple[Path, Path]) -> None:
     events: list[ProgressEvent] = []
     for path in twins:
@@ -77,6 +78,7 @@ def test_compact(spark: SparkSession, twins: tuple[Path, Path]) -> None:
     assert lance_sql.spark.compact(spark, twins[1], target_rows=250).version == cluster.version
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "kind", ["btree", pytest.param("zonemap"), pytest.param("bitmap", marks=pytest.mark.slow)]
 )
@@ -95,6 +97,7 @@ def test_build_index(spark: SparkSession, twins: tuple[Path, Path], kind: str) -
     assert cluster.optimize_indices().count_rows("s = 's7'") == one.count_rows("s = 's7'")
 
 
+@pytest.mark.sampled(1)
 def test_delete_and_update(spark: SparkSession, twins: tuple[Path, Path]) -> None:
     one = lance_sql.open(twins[0]).delete("s = 's7' OR id >= 900")
     lance_sql.spark.delete(spark, twins[1], "s = 's7' OR id >= 900")
@@ -104,6 +107,7 @@ def test_delete_and_update(spark: SparkSession, twins: tuple[Path, Path]) -> Non
     assert_same(one, cluster)
 
 
+@pytest.mark.sampled(1)
 def test_merge(spark: SparkSession, twins: tuple[Path, Path]) -> None:
     source = spark.range(950, 1050).selectExpr("id", "concat('new', id) AS s")
     source = source.unionAll(spark.sql("SELECT null, 'no key'"))
@@ -139,6 +143,7 @@ def test_merge(spark: SparkSession, twins: tuple[Path, Path]) -> None:
     assert gone.count_rows() == 950 - 150 + 1
 
 
+@pytest.mark.sampled(1)
 def test_progress_cancels(spark: SparkSession, twins: tuple[Path, Path]) -> None:
     before = set(twins[1].rglob("*"))
 

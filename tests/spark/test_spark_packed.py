@@ -176,11 +176,8 @@ def test_small_tables_are_read_in_shares(spark: SparkSession, tmp_path: Path) ->
     # Few bytes are tested in one task.
     assert frame.where("k = 9").select("i").rdd.getNumPartitions() == 1
     for condition in ("i > 0", "i >= 70000 AND k < 5", "i = 139999", "i < 0", "i % 7 = 0 AND k = 3"):
-        wanted = [
-            i
-            for i in left
-            if eval(condition.replace("AND", "and").replace(" = ", " == "), {"i": i, "k": i % 100})
-        ]
+        tested = compile(condition.replace("AND", "and").replace(" = ", " == "), "condition", "eval")
+        wanted = [i for i in left if eval(tested, {"i": i, "k": i % 100})]
         assert sorted(row.i for row in frame.where(condition).select("i").collect()) == wanted
         assert sorted(frame.where(condition).toArrow().column("i").to_pylist()) == wanted
     assert frame.count() == len(left)

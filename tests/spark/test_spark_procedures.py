@@ -126,6 +126,7 @@ def test_columns_come_from_a_view(path: str, ask: Ask) -> None:
     assert lance_sql.open(path).scan(columns=["id", "_rowaddr"]).to_table() == before
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("statement", "words"),
     [

@@ -144,6 +144,7 @@ def _compare(spark: SparkSession, run: Run, root: Path, seed: int, statements: i
     assert lance_sql.open(path).verify(values=True).num_rows == 0
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("seed", "stable_ids"), [(1, False), (2, True)], ids=["addresses", "stable ids"])
 def test_random_statements(spark: SparkSession, run: Run, root: Path, seed: int, stable_ids: bool) -> None:
     _compare(spark, run, root, seed, 6, stable_ids)

@@ -49,6 +49,7 @@ def test_every_mode_is_one_commit(spark: SparkSession, tmp_path: Path) -> None:
     assert _found(tmp_path / "new.lance") == (3, 1)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "mode",
     ["errorifexists", *(pytest.param(mode, marks=pytest.mark.slow) for mode in ("ignore", "overwrite"))],

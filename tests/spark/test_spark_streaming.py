@@ -65,6 +65,7 @@ def test_every_row_once(spark: SparkSession, tmp_path: Path) -> None:
     assert ids(target) == list(range(110))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("trigger", ["continuous", "available now"])
 def test_a_start_and_a_limit_of_versions(spark: SparkSession, tmp_path: Path, trigger: str) -> None:
     source, target = tmp_path / "source.lance", tmp_path / "target.lance"

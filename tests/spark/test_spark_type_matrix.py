@@ -66,6 +66,7 @@ def test_every_type_in_every_place(spark: SparkSession, tmp_path: Path) -> None:
     assert repr(official.to_pylist()) == repr(lance_sql.open(path).to_table().to_pylist())
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", REFUSED)
 def test_types_without_a_counterpart_are_refused(spark: SparkSession, tmp_path: Path, kind: str) -> None:
     with pytest.raises(PySparkException) as caught:

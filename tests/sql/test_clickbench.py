@@ -23,6 +23,7 @@ def test_there_are_43_queries():
     assert len(clickbench.queries()) == 43
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
 def test_answers_are_the_same(place, engine):
     parquet = paired.over_parquet(engine, place, ["hits"])

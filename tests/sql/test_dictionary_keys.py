@@ -123,6 +123,7 @@ def answers(place: Path, text: str) -> tuple[pa.Table, pa.Table, bool]:
         return result.arrow(), own.sql(text).to_arrow_table(), is_coded(result)
 
 
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize("text", [*CODED, *AS_THEY_ARE])
 def test_groups_are_those_of_the_strings(place: Path, text: str) -> None:
     found, expected, numbered = answers(place, text)
@@ -378,7 +379,7 @@ def queries(draw: st.DrawFn) -> str:
 
 
 @pytest.mark.parametrize("engine", ["duckdb"])
-@settings(max_examples=examples(15), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(7), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     flags=st.lists(st.one_of(st.none(), st.text(max_size=20)), min_size=1, max_size=6),
     states=st.lists(st.one_of(st.none(), st.text(max_size=3)), min_size=1, max_size=6),

@@ -126,7 +126,7 @@ _PREDICATES = st.recursive(
 
 @needs_duckdb_2
 @settings(
-    max_examples=examples(75), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(37), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(predicate=_PREDICATES)
 def test_pushed_filters_select_what_duckdb_selects(plain, predicate):

@@ -74,6 +74,7 @@ def own(engine: str, table: pa.Table) -> Any:
     return lambda text: context.sql(text).to_arrow_table()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
 def test_rows_are_those_of_the_engine(engine: str, table: pa.Table, path: str) -> None:
     ours, theirs = lance_sql.connect(engine=engine), own(engine, table)

@@ -58,6 +58,7 @@ def test_names_survive_transactions_of_own_connections(place: Path) -> None:
         assert connection.execute("SELECT count(*) FROM cp").fetchall() == [(2,)]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
 @pytest.mark.parametrize(
     "start",
@@ -316,6 +317,7 @@ def test_tables_in_memory_that_a_script_uses_are_none(tmp_path: Path, engine: st
     assert lance_sql.open(tmp_path / "x.lance").count_rows() == 2
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
 @pytest.mark.parametrize(
     ("options", "message"),

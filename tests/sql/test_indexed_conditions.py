@@ -51,6 +51,7 @@ SERVED = [
 ]
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("condition", SERVED)
 def test_the_rows_are_those_without_an_index(path, engine, condition):

@@ -222,6 +222,7 @@ def test_parameters_change_the_keys_of_a_text(shop, engine):
             assert result.fetchall() == expected.execute(text, [kind]).fetchall()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
 def test_what_is_kept_of_joins_is_bounded(shop, engine, monkeypatch):
     monkeypatch.setattr(key_conditions, "_MOST_KEPT", 79)
@@ -397,6 +398,7 @@ def test_scans_wait_for_no_others_on_one_thread(shop, engine, text, monkeypatch)
     own.close()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
 def test_what_ends_early_frees_its_keys(shop, engine, monkeypatch):
     made = []

@@ -170,7 +170,7 @@ def test_answers_after_a_change(place: Path, change: str) -> None:
             assert answer(con, text) == computed(con, text)
 
 
-@settings(max_examples=examples(8), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(4), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.sampled_from(sorted(CHANGES)), min_size=2, max_size=5))
 def test_answers_after_many_changes(tmp_path_factory: pytest.TempPathFactory, changes: list[str]) -> None:
     place = tmp_path_factory.mktemp("many")

@@ -46,6 +46,7 @@ DISTANCES = {
 }
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
 def test_the_first_rows_are_those_of_the_engine(engine: str, path: str) -> None:
     random = np.random.default_rng(5)

@@ -178,6 +178,7 @@ CASES = {
 }
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", CASES)
 def test_requests_overlap(tables: Tables, name: str) -> None:
     case = CASES[name]
@@ -187,6 +188,7 @@ def test_requests_overlap(tables: Tables, name: str) -> None:
     assert case.together <= gathering.most <= requests_in_flight()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ["scan of fragments", "take of fragments", "delete"])
 def test_no_more_requests_than_allowed(tables: Tables, name: str) -> None:
     case = CASES[name]
@@ -211,7 +213,7 @@ def test_a_writer_waits_for_its_uploads(tables: Tables) -> None:
             taken_while_held += gathering.is_holding
             yield batch
 
-    with tables.proxy.gather(parts, is_part, seconds=3) as gathering:
+    with tables.proxy.gather(parts, is_part, seconds=1) as gathering:
         reader = pa.RecordBatchReader.from_batches(batch.schema, batches())
         written = tables.write(reader, "large", max_rows_per_file=parts * batch.num_rows)
     assert written.count_rows() == parts * batch.num_rows

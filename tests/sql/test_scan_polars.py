@@ -75,6 +75,7 @@ PREDICATES: dict[str, tuple[pl.Expr, bool]] = {
 }
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", PREDICATES)
 def test_a_predicate_selects_what_polars_selects(dataset: lance_sql.Dataset, name: str) -> None:
     predicate, _ = PREDICATES[name]

@@ -64,6 +64,7 @@ def place(tmp_path):
     return tmp_path
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
 @pytest.mark.parametrize("use", USES)
 def test_hostile_defaults_are_refused_not_executed(place, engine, use):

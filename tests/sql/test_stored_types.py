@@ -11,6 +11,7 @@ import duckdb
 import lance
 import pyarrow as pa
 import pytest
+from counts import spread
 from duckdb_types import TYPES
 from engine_versions import needs_duckdb_2
 from lance_engine.errors import InvalidFilterError, LanceError, UnsupportedFeatureError
@@ -72,6 +73,7 @@ def _statements(kind: str, values: list[str]) -> Iterator[tuple[str, bool]]:
 _QUICK = ("HUGEINT", "UUID", "ENUM", "UNION(n INTEGER, tag", "INTERVAL", "VARCHAR[3]", "STRUCT")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "kind",
     [kind if kind.startswith(_QUICK) else pytest.param(kind, marks=pytest.mark.slow) for kind in TYPES],
@@ -98,6 +100,7 @@ def _nested(value: str) -> list[str]:
 def test_nested_values_are_read_as_they_were_written(tmp_path):
     left_out = ("MAP {}", "'{\"a\":  1}'::JSON")  # see below, and JSON is stored without its spaces
     values = [text for value in VALUES if value not in left_out for text in _nested(value)]
+    values = spread(values, 100)
     chosen = [f"CASE WHEN i % 3 < 2 THEN {text} END AS c{number}" for number, text in enumerate(values)]
     for start in range(0, len(values), 60):
         query = f"SELECT {', '.join(chosen[start : start + 60])} FROM range(4) r(i)"
@@ -126,6 +129,7 @@ def test_values_that_are_not_of_the_type_are_refused(tmp_path, engine):
                     session.sql(statement).arrow()
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("kind", [kind for kind in TYPES if "[" not in kind and "(" not in kind])
 def test_statements_on_datafusion_write_the_same(tmp_path, kind):
     values = [value for value in TYPES[kind] if value.startswith(("'", "1", "-"))]

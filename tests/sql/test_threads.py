@@ -38,6 +38,7 @@ def on_threads(work):
         return list(threads.map(work, range(THREADS)))
 
 
+@pytest.mark.sampled(1)
 def test_one_dataset_object(numbers, engine):
     dataset = lance_sql.open(numbers / "n.lance")
 
@@ -53,6 +54,7 @@ def test_one_dataset_object(numbers, engine):
         assert {row[:2] for row in found} == {(count, total)}
 
 
+@pytest.mark.sampled(1)
 def test_cursors_of_one_connection(numbers, engine):
     with lance_sql.connect(numbers, engine=engine) as connection:
         connection.sql("CREATE VIEW wanted AS SELECT 3 AS k UNION ALL SELECT 5")
@@ -104,6 +106,7 @@ def asked(connection, chosen):
     return tuple(column[0].as_py() for column in rows.columns), ANSWERS[text]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("count", [20, pytest.param(300, marks=pytest.mark.slow)])
 def test_random_statements_on_cursors(numbers, engine, count):
     with lance_sql.connect(numbers, engine=engine) as connection:
@@ -133,6 +136,7 @@ SUMS = [
 ]
 
 
+@pytest.mark.sampled(1)
 def test_streams_that_take_turns(numbers, engine):
     with lance_sql.connect(numbers, engine=engine) as connection:
         for pair in itertools.combinations_with_replacement(SUMS, 2):
@@ -144,6 +148,7 @@ def test_streams_that_take_turns(numbers, engine):
             assert sums == [right for _, _, right in pair], pair
 
 
+@pytest.mark.sampled(1)
 def test_statements_between_the_batches_of_a_stream(numbers, engine):
     with lance_sql.connect(numbers, engine=engine) as connection:
         for (text, params, right), (other, values, wanted) in itertools.pairwise([*SUMS, *SUMS[::-1]]):
@@ -171,6 +176,7 @@ def test_one_dataset_object_in_connections_of_others(numbers):
     assert len(on_threads(work)) == THREADS
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("count", [20, pytest.param(300, marks=pytest.mark.slow)])
 def test_a_connection_that_threads_share_answers_right_or_refuses(numbers, engine, count):
     refused = []

@@ -172,7 +172,7 @@ def _random_statement(random: Random) -> str:
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_random_statements(tmp_path: Path, seed: int) -> None:
     random, both = Random(seed), Both(tmp_path, "duckdb")
-    for number in range(60 if seed == 1 else 2000):
+    for number in range(25 if seed == 1 else 2000):
         if number % 20 == 0:
             for table in "rmp":
                 for session in (both.ours, both.plain):
@@ -208,6 +208,7 @@ KEYS = {
 }
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("kind", KEYS)
 def test_every_type_of_a_key(tmp_path: Path, kind: str) -> None:
     first, second = KEYS[kind]

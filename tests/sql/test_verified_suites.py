@@ -13,6 +13,7 @@ from demo.queries import query_text
 SETTINGS = "SET lance_disabled_pushdowns = ''; SET lance_force_pushdowns = true; SET lance_verify = true"
 
 
+@pytest.mark.sampled(1)
 def test_tpch(tpch: Path, engine: str) -> None:
     with lance_sql.connect(tpch, engine=engine) as con:
         con.sql(SETTINGS)

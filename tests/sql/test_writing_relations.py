@@ -35,6 +35,7 @@ def _columns(chosen: random.Random) -> list[str]:
     return [f"CASE WHEN i % 3 < 2 THEN {text} END AS c{number}" for number, text in enumerate(texts)]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("form", ["relation", "result", "result that was read"])
 def test_rows_are_stored_as_by_create_table(tmp_path, form):
     query = f"SELECT i, {', '.join(_columns(random.Random(form)))} FROM range(4) r(i)"

@@ -285,18 +285,21 @@ def table_of_odd_types(notes: list[str]) -> str:
     return "\n".join(lines)
 
 
+SECTIONS: dict[str, Callable[[], Iterable[Case]]] = {
+    "Leaf types": leaf_cases,
+    "Nested types": nested_cases,
+    "Packed structs": packed_cases,
+    "Blobs": blob_cases,
+    "JSON": json_cases,
+}
+
+
 def page() -> str:
     """The whole page."""
     notes: list[str] = []
     sections = [INTRODUCTION.format(pylance=lance.__version__.partition(".")[0])]
-    for title, cases in (
-        ("Leaf types", leaf_cases()),
-        ("Nested types", nested_cases()),
-        ("Packed structs", packed_cases()),
-        ("Blobs", blob_cases()),
-        ("JSON", json_cases()),
-    ):
-        sections.append(f"## {title}\n\n{table_of(cases, notes)}\n")
+    for title, cases in SECTIONS.items():
+        sections.append(f"## {title}\n\n{table_of(cases(), notes)}\n")
     sections.append(f"## Other Arrow types\n\n{table_of_odd_types(notes)}\n")
     if notes:
         numbered = "\n".join(f"{number}. {text}" for number, text in enumerate(notes, start=1))

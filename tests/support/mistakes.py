@@ -228,9 +228,9 @@ def page(text: str) -> str:
     return _replaced(text, _BEGIN, table(mistakes()), _END)
 
 
-def page_for_spark(text: str, spark: Any) -> str:
+def page_for_spark(text: str, made: Iterable[Mistake]) -> str:
     """The page with its table of Spark as it is now."""
-    return _replaced(text, _SPARK_BEGIN, table(mistakes_in_spark(spark)), _SPARK_END)
+    return _replaced(text, _SPARK_BEGIN, table(made), _SPARK_END)
 
 
 def _replaced(text: str, begin: str, between: str, end: str) -> str:
@@ -244,7 +244,7 @@ def _write_page() -> None:
 
     if lance_sql.spark.java_problem() is None:
         session = lance_sql.spark.local_session()
-        text = page_for_spark(text, session)
+        text = page_for_spark(text, mistakes_in_spark(session))
         session.stop()
     PAGE.write_text(text)
 

@@ -179,6 +179,7 @@ def test_damage_is_told(data: bytes, match: str) -> None:
     assert caught.value.place["path"] == "t.lance"
 
 
+@pytest.mark.sampled(60)
 @pytest.mark.parametrize("number", range(300))
 def test_random_damage(number: int) -> None:
     """Either a result or an error of ours, without a large allocation."""

@@ -90,6 +90,7 @@ def file_of(table: pa.Table, version: str, writer: str, folder: Path) -> bytes:
     return path.read_bytes()
 
 
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("writer", ["pylance", "ours"])
 @pytest.mark.parametrize("version", ["2.0", "2.1", "2.2"])
 @pytest.mark.parametrize(("name", "most"), CASES)
@@ -148,6 +149,7 @@ def test_opening_a_file(tmp_path: Path, version: str) -> None:
     assert store.requests == 2
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("version", ["2.0", "2.1"])
 def test_three_of_ten_thousand_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str) -> None:
     """Only the metadata of the three are fetched and parsed, whatever the width of the table."""

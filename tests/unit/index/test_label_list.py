@@ -53,7 +53,7 @@ FILTERS = st.one_of(
 
 
 @settings(
-    max_examples=examples(15),
+    max_examples=examples(7),
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],

@@ -104,6 +104,7 @@ def test_one_of_many_writers_wins(manifests: ManifestStore) -> None:
     assert len(wins) == 1
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("die_at", "committed"),
     [

@@ -89,7 +89,7 @@ def check(file: NativeFile, expected: Sequence[bytes | None]) -> None:
 
 
 @pytest.mark.parametrize("page", [page_2_0, page_2_1])
-@settings(max_examples=examples(30), deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(values=st.lists(st.lists(st.sampled_from(WORDS), max_size=6).map(b"".join), min_size=1, max_size=130))
 def test_coded_values(page: object, values: list[bytes]) -> None:
     coded = [handmade.fsst_code(value) for value in values]

@@ -31,7 +31,7 @@ def test_columns_of_many_pages(tmp_path: Path, version: str) -> None:
     check_everywhere(NativeFile.mapped(tmp_path / "file.lance", table.schema), table, ranges, rows)
 
 
-@settings(max_examples=examples(125), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(62), deadline=None, suppress_health_check=list(HealthCheck))
 @given(random_files(), st.data())
 def test_random_layouts(file: RandomFile, data: st.DataObject) -> None:
     note("\n".join(file.notes))
@@ -64,7 +64,7 @@ def block_of(encoding: Any) -> kernels.BlockDecoder:
     return kernels.block_decoder(encoding.SerializeToString())
 
 
-@settings(max_examples=examples(75), deadline=None)
+@settings(max_examples=examples(37), deadline=None)
 @given(
     st.sampled_from([8, 16, 32, 64]),
     st.sampled_from(["flat", "rle_block", "inline_bitpacking", "out_of_line", "out_of_line raw"]),

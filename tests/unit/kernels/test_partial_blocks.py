@@ -67,7 +67,7 @@ def reference(data: bytes, wanted: int) -> bytes | None:
     return bytes(out[:wanted])
 
 
-@settings(max_examples=examples(75), deadline=None)
+@settings(max_examples=examples(37), deadline=None)
 @given(
     st.lists(st.integers(0, 3_000), min_size=1, max_size=300),
     st.sampled_from([1, 4, 8, 16]),
@@ -80,7 +80,7 @@ def test_any_part(numbers: list[int], width: int, wanted: int) -> None:
     assert found[:wanted] == values[:wanted]
 
 
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=examples(75), deadline=None)
 @given(
     st.lists(st.integers(0, 3_000), min_size=20, max_size=200),
     st.lists(st.tuples(st.integers(0, 2_000), st.integers(0, 255)), min_size=1, max_size=4),

@@ -23,6 +23,7 @@ def run(level: str, code: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=200, check=False)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("level", kernels.simd_levels())
 def test_a_forced_instruction_set(level: str) -> None:
     done = run(level, CHECK)

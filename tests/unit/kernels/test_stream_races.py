@@ -31,6 +31,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built
 
 
+@pytest.mark.slow
 def test_streams_that_end_early(program: Path) -> None:
     done = subprocess.run([program, str(ROUNDS)], capture_output=True, text=True, timeout=240, check=False)
     if "unexpected memory mapping" in done.stderr:

@@ -57,6 +57,7 @@ def files(request: pytest.FixtureRequest) -> dict[str, bytes]:
     return {path: store.read(path) for path in store.list("")}
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_nothing_stays_of_a_cancelled_operation(
     files: dict[str, bytes], name: str, monkeypatch: pytest.MonkeyPatch

@@ -40,6 +40,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "operation",
     ["delete", "update", *(pytest.param(name, marks=pytest.mark.slow) for name in ("merge", "compact"))],

@@ -195,7 +195,7 @@ def _columns(keys: list[tuple[Any, Any]]) -> list[pa.Array]:
     return [pa.array([key[0] for key in keys], pa.int32()), pa.array([key[1] for key in keys], pa.string())]
 
 
-@settings(max_examples=examples(30), deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(KEYS, KEYS)
 def test_keys_equal_tuples(ours: list[tuple[Any, Any]], others: list[tuple[Any, Any]]) -> None:
     keys = Keys(["a", "b"], _columns(ours))

@@ -49,6 +49,7 @@ ENCODINGS = {
 }
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("version", ["2.1", "2.2"])
 def test_levels_are_those_of_pylance(tmp_path: Path, version: str) -> None:
     """Unraveling a page and building its levels again gives the very same levels and repetition index."""

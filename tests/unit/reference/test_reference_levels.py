@@ -57,7 +57,7 @@ def plain(slots: list[Slots]) -> list[object]:
     ]
 
 
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=examples(75), deadline=None)
 @given(slot_trees(), st.booleans())
 def test_unravel_inverts_ravel(slots: list[Slots], superset: bool) -> None:
     dimensions = [slot.dimension if isinstance(slot, FixedSizeLists) else None for slot in slots]

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, note, settings
 from random_files import RandomFile, random_files
 from reference import file as reference_file
 
-SETTINGS = settings(max_examples=examples(75), deadline=None, suppress_health_check=list(HealthCheck))
+SETTINGS = settings(max_examples=examples(37), deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @SETTINGS

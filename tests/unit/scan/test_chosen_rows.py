@@ -17,6 +17,7 @@ def _ranges(made: np.random.Generator, rows: int) -> np.ndarray:
     return np.sort(made.choice(3 * rows + 10, 8, replace=False)).reshape(-1, 2).astype(np.int64)
 
 
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("share", [0.0, 0.002, 0.02, 0.3, 1.0])
 @pytest.mark.parametrize("rows", [1, 63, 64, 65, 4_097])
 @pytest.mark.parametrize("cut", [0, 1, 8])

@@ -303,7 +303,7 @@ def test_damaged_indices_are_reported(tmp_path: Path) -> None:
             assert "more values than it claims" in numbered or plain == "read", (plain, numbered)
 
 
-@settings(max_examples=examples(20), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(10), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     values=st.lists(st.one_of(st.none(), st.text(max_size=30)), min_size=1, max_size=400),
     seed=st.integers(0, 100),

@@ -96,7 +96,7 @@ def conditions(draw: st.DrawFn) -> tuple[str, str, Callable[[Any], bool]]:
     return column, text, lambda v: v not in (one, some[0])
 
 
-@settings(max_examples=examples(20), deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 @given(condition=conditions())
 def test_the_same_rows_as_value_by_value(
     table: pa.Table, dataset: DatasetVersion, condition: tuple[str, str, Callable[[Any], bool]]

@@ -82,7 +82,7 @@ def masks(draw: st.DrawFn) -> npt.NDArray[np.bool_]:
     return found
 
 
-@settings(max_examples=examples(20), deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 @given(mask=masks(), data=st.data())
 def test_dropped_rows_are_those_that_filtering_drops(
     table: pa.Table, dataset: DatasetVersion, mask: npt.NDArray[np.bool_], data: st.DataObject
@@ -98,7 +98,7 @@ def test_dropped_rows_are_those_that_filtering_drops(
     assert pa.Table.from_batches([found]).cast(wanted.schema).equals(wanted)
 
 
-@settings(max_examples=examples(20), deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 @given(mask=masks())
 def test_codes_and_narrow_decimals_are_dropped_too(
     table: pa.Table, dataset: DatasetVersion, mask: npt.NDArray[np.bool_]

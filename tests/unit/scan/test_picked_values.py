@@ -50,6 +50,7 @@ def test_take(written: tuple[pa.Table, DatasetVersion], rows: int) -> None:
     assert ds.take(ids[places]).equals(table.take(places))
 
 
+@pytest.mark.sampled(40)
 @pytest.mark.parametrize("wanted", [1, 7, 16, 17, 100, 5000])
 @pytest.mark.parametrize("column", ["packed", "nullable", "runs", "narrow"])
 @pytest.mark.parametrize("negated", [False, True])

@@ -65,6 +65,7 @@ CONDITIONS = [
 ]
 
 
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("condition", CONDITIONS)
 @pytest.mark.parametrize("column", ["_rowid", "_rowaddr"])
 def test_lookups_find_what_a_test_finds(dataset: DatasetVersion, column: str, condition: str) -> None:

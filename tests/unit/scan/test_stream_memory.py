@@ -53,6 +53,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
     return path, write_large(path, SIZE)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("filter", "pause"), [("", 0.01), ("group + 0 < 6", 0.0)], ids=["all rows", "filtered"]
 )
@@ -63,6 +64,7 @@ def test_peak_of_a_streamed_scan(large: tuple[Path, int], filter: str, pause: fl
     assert peak < ALLOWED
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("filter", ["", "group + 0 < 6"], ids=["all rows", "filtered"])
 def test_peak_of_a_remote_scan(large: tuple[Path, int], filter: str) -> None:
     """Half of the limit of memory, 128 MB, may be read ahead; 150 MB more may be at work."""

@@ -62,7 +62,7 @@ CONDITIONS = {
 }
 
 
-@settings(max_examples=examples(20), deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 @given(
     conditions=st.lists(st.sampled_from(sorted(CONDITIONS)), min_size=1, max_size=3, unique=True),
     columns=st.lists(

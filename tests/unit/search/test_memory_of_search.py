@@ -53,6 +53,7 @@ def vectors(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", ["IVF_PQ", pytest.param("IVF_SQ", marks=pytest.mark.slow)])
 def test_peak_of_a_build(vectors: Path, tmp_path: Path, kind: str) -> None:
     path = tmp_path / "copy.lance"

@@ -85,6 +85,7 @@ DONE: dict[str, Callable[[Path], Path]] = {
 }
 
 
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("hinted", [1, 3, 5, 6, 8, 99])
 @pytest.mark.parametrize("removed", REMOVED)
 @pytest.mark.parametrize("done", DONE)
