@@ -58,9 +58,17 @@ class Commands(click.Group):
         elif not args and not sys.stdin.isatty():
             args = ["query", "-"]
         elif args and args[0] not in _COMMANDS and args[0] not in _GROUP_OPTIONS:
-            _refuse_misspelt(ctx, args[0])
-            args = ["info" if _is_place(args[0]) else "query", *args]
+            args = self._with_command(ctx, args)
         return super().parse_args(ctx, args)
+
+    def _with_command(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """The arguments with the command that they mean; a place and a statement are as in ``duckdb``."""
+        if not _is_place(args[0]):
+            _refuse_misspelt(ctx, args[0])
+            return ["query", *args]
+        if len(args) > 1 and not args[1].startswith("-"):
+            return ["query", "--directory", *args]
+        return ["info", *args]
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
@@ -135,6 +143,7 @@ def app() -> None:
     lance-sql shell warehouse/
     lance-sql inspect sales.lance
 
-    lance-sql "SELECT ..." is short for lance-sql query "SELECT ...", and
-    lance-sql sales.lance for lance-sql info sales.lance.
+    lance-sql "SELECT ..." is short for lance-sql query "SELECT ...",
+    lance-sql warehouse/ "SELECT ..." for lance-sql query -d warehouse/ "SELECT ...",
+    and lance-sql sales.lance for lance-sql info sales.lance.
     """

@@ -141,6 +141,17 @@ def test_help_and_version(run):
     assert run("--version").stdout.startswith("lance-sql ")
 
 
+def test_a_directory_and_a_statement(tmp_path, monkeypatch):
+    """As in `duckdb FILE SQL`; the name of the directory resembles a command."""
+    monkeypatch.chdir(tmp_path)
+    lance_sql.write(pa.table({"id": [1, 2]}), tmp_path / "lake" / "t.lance")
+    found = CliRunner().invoke(app, ["lake", "SELECT sum(id) AS n FROM t", "--json"])
+    assert json.loads(found.stdout) == [{"n": 3}]
+    assert "t.lance" in CliRunner().invoke(app, ["lake"]).stdout
+    found = CliRunner().invoke(app, ["lake/t.lance", "SELECT 1"])
+    assert (found.exit_code, "Pass the directory that contains it" in found.stderr) == (1, True)
+
+
 def test_as_a_process(warehouse):
     def lance_sql_process(*arguments: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "lance_sql.cli", *arguments]
