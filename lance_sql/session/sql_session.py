@@ -230,6 +230,11 @@ class SqlSession:
         """The names under which datasets and their metadata are registered with the engine."""
         return {spelling for name in self._planner.names() for spelling in spellings(name)}
 
+    def quotes_are_texts(self) -> bool:
+        """Whether queries take what is in quotation marks for a text, in some dialects of DataFusion."""
+        with self._engine.lock:
+            return self._engine.matching_names() is None
+
     def databases(self) -> list[str]:
         """The names of the databases of the engine."""
         with self._engine.lock:

@@ -171,6 +171,23 @@ def _summarize(session: Session, statement: Statement, params: Parameters) -> _F
     return session.computing().select(statement).arrow()
 
 
+def _export(session: Session, statement: Statement, params: Parameters) -> _Found:
+    from lance_sql.statements.databases import export_database
+
+    return export_database(session, statement)
+
+
+def _import(session: Session, statement: Statement, params: Parameters) -> _Found:
+    from lance_sql.statements.databases import import_database
+
+    def run(one: Statement) -> None:
+        answered = answer(session, one, None)
+        if isinstance(answered, Statement):
+            session.select(answered).run(raises=True)
+
+    return import_database(session, statement, run)
+
+
 def _refuse(session: Session, statement: Statement, params: Parameters) -> None:
     """A statement of the engine alone: `refuse_by_words` decides."""
 
@@ -219,5 +236,7 @@ _HANDLERS: Final[dict[str, _Handler]] = {
     **dict.fromkeys(("CREATE", "DROP"), _checked(_create_or_drop)),
     "ALTER": _checked(_alter),
     **dict.fromkeys(("COMMENT", "MERGE"), _checked(change)),
-    **dict.fromkeys(("ANALYZE", "EXPORT", "IMPORT"), _checked(_refuse)),
+    "ANALYZE": _checked(_refuse),
+    "EXPORT": _export,
+    "IMPORT": _import,
 }

@@ -14,6 +14,7 @@ from lance_sql.statements.refusals import (
     refuse_changes_within,
     refuse_dropping_as_view,
     refuse_hidden_target,
+    refuse_quoted_texts,
     refuse_taken_name,
     refuse_unknown_alteration,
     refuse_unparsed_change,
@@ -33,6 +34,7 @@ _PIVOTS: Final = ("PIVOT", "PIVOT_WIDER", "PIVOT_LONGER", "UNPIVOT")
 def change(session: Session, statement: Statement, params: Parameters) -> pa.Table | Rows | None:
     """The result of a statement that changes a dataset; None if the engine should run it."""
     refuse_changes_within(session, statement.tokens)
+    refuse_quoted_texts(session, statement.tokens)
     with session.catalog.changing():
         return _parsed(session, statement, params)
 

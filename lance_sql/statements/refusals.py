@@ -48,11 +48,6 @@ def refuse_by_words(session: Session, tokens: Sequence[Token]) -> None:
                 "LIKE does not describe a dataset",
                 remedy=f"Write CREATE TABLE {tokens[2].value} AS FROM {tokens[-2].value} WITH NO DATA",
             )
-        case ["EXPORT", "DATABASE", *_] if session.catalog.names():
-            raise UnsupportedFeatureError(
-                "EXPORT DATABASE does not include the datasets of the session",
-                remedy="Export each dataset with COPY t TO 'file'",
-            )
         case ["EXPLAIN", *rest]:
             place = _changed_after(session, tokens, rest)
             if place is not None:
@@ -60,11 +55,6 @@ def refuse_by_words(session: Session, tokens: Sequence[Token]) -> None:
                     f"EXPLAIN only supports queries, not {tokens[place].upper} on a dataset",
                     remedy="Use EXPLAIN on a SELECT of the affected rows",
                 )
-        case ["IMPORT", "DATABASE", *_] if session.catalog.directory is not None:
-            raise UnsupportedFeatureError(
-                "IMPORT DATABASE makes tables in memory, not datasets",
-                remedy="Import each file with CREATE TABLE t AS FROM 'file'",
-            )
 
 
 def prepares_change(session: Session, tokens: Sequence[Token]) -> bool:
@@ -120,6 +110,18 @@ def refuse_unparsed_change(session: Session, statement: Statement) -> None:
         f"Unsupported {statement.tokens[0].upper}: {statement.original.strip()}",
         remedy="Write queries in it as SELECT ... FROM (query)",
     )
+
+
+def refuse_quoted_texts(session: Session, tokens: Sequence[Token]) -> None:
+    """``DELETE FROM t WHERE name = "x"`` in a dialect in which that is a text: changes read it as a name."""
+    if session.capabilities.computes_statements:
+        return
+    quoted = next((token for token in tokens if token.kind == "quoted" and token.text[:1] == '"'), None)
+    if quoted is not None and session.quotes_are_texts():
+        raise UnsupportedFeatureError(
+            f"{quoted.text} is a text in this dialect, and a name in statements that change datasets",
+            remedy=f"Write the name `{quoted.value}`, or the text '{quoted.value}'",
+        )
 
 
 def refuse_select_into(tokens: Sequence[Token]) -> None:

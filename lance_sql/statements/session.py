@@ -74,6 +74,9 @@ class Session(Protocol):
     #: which pushdowns queries use
     pushdowns: Pushdowns
 
+    def quotes_are_texts(self) -> bool:
+        """Whether queries take what is in quotation marks for a text, in some dialects of DataFusion."""
+
     def begin(self) -> None:
         """Begin a transaction: changes of datasets and of tables of the engine take effect with `commit`."""
 

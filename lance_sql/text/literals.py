@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from lance_sql.text.tokens import Token
+from lance_sql.text.tokens import Token, quote
 from lance_sql.types.kinds import CONSTANT_TYPES
 
 _WITH_ZONE: Final = (["TIME", "WITH", "TIME", "ZONE"], ["TIMESTAMP", "WITH", "TIME", "ZONE"])
@@ -16,10 +16,12 @@ def literal_edits(tokens: Sequence[Token]) -> Iterator[tuple[int, int, str]]:
     """Replacements, by the positions of characters.
 
     ``DATE '2026-01-31'::VARCHAR`` gets brackets around the date: the parser would cast the text first.
-    ``X'0A'`` becomes a cast.
+    ``X'0A'`` becomes a cast, and a name in backquotes one in quotation marks.
     """
     words = [token.upper for token in tokens]
     for place, token in enumerate(tokens):
+        if token.kind == "quoted" and token.text[:1] == "`":
+            yield token.start, token.end, quote(token.value)
         if token.kind != "string" or place == 0:
             continue
         before = tokens[place - 1]

@@ -19,7 +19,7 @@ _TOKENS = re.compile(
   | (?P<string>'(?:[^']|'')*')
   | (?P<escaped>[eE]'(?:[^'\\]|\\.|'')*')
   | (?P<dollar>\$(?P<tag>[A-Za-z_]*)\$.*?\$(?P=tag)\$)
-  | (?P<quoted>"(?:[^"]|"")*")
+  | (?P<quoted>"(?:[^"]|"")*"|`(?:[^`]|``)*`)
   | (?P<parameter>\?)
   | (?P<word>[^\W\d]\w*)
   | (?P<number>\d[\w.]*)

@@ -176,3 +176,25 @@ def test_other_dots_in_names_are_refused(tmp_path, query):
         with pytest.raises(lance_sql.LanceError, match="contains a dot"):
             session.sql(f"CREATE TABLE new AS {query}")
         assert session.tables() == ["t"]
+
+
+def test_dialects_in_which_quoted_names_are_texts(tmp_path):
+    with lance_sql.connect(tmp_path, engine="datafusion") as session:
+        session.sql("CREATE TABLE t AS SELECT 1 AS a, 'x' AS `b c`")
+        session.sql("UPDATE t SET a = 2 WHERE \"b c\" = 'x'")
+        for dialect in ("mysql", "bigquery"):
+            session.sql(f"SET datafusion.sql_parser.dialect = '{dialect}'")
+            assert session.sql('SELECT a FROM t WHERE `b c` = "x"').fetchall() == [(2,)]
+            for statement in ('DELETE FROM t WHERE `b c` = "x"', 'UPDATE t SET a = 3 WHERE "b c" = "b c"'):
+                with pytest.raises(LanceError, match="is a text in this dialect"):
+                    session.sql(statement)
+        session.sql("UPDATE `t` SET `b c` = 'y' WHERE `b c` = 'x'")
+        assert session.sql("SELECT * FROM t").fetchall() == [(2, "y")]
+
+
+@pytest.mark.parametrize("statement", ['CREATE TABLE n AS SELECT 1 AS ""', 'CREATE TABLE n ("" INT)'])
+def test_columns_have_names(tmp_path, statement):
+    with lance_sql.connect(tmp_path, engine="datafusion") as session:
+        with pytest.raises(LanceError, match=r"empty name|zero-length"):
+            session.sql(statement)
+        assert session.table_names() == []

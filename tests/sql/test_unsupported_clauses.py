@@ -62,7 +62,6 @@ REFUSED = [
     'CREATE TABLE "../b" (a INT)',
     "CREATE EXTERNAL TABLE n (a INT) STORED AS CSV LOCATION 'x.csv'",
     "SELECT * INTO n FROM t",
-    "IMPORT DATABASE 'folder'",
 ]
 
 

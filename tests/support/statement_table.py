@@ -139,8 +139,12 @@ STATEMENTS: Final[list[tuple[str, str, list[tuple[object, ...]]]]] = [
     ("EXPLAIN SELECT * FROM t", "SELECT count(*) FROM t", [(3,)]),
     ("EXPLAIN ANALYZE SELECT * FROM t", "SELECT count(*) FROM t", [(3,)]),
     ("EXPLAIN DELETE FROM t", "", []),
-    ("EXPORT DATABASE 'folder'", "", []),
-    ("IMPORT DATABASE 'folder'", "", []),
+    ("EXPORT DATABASE 'folder'", "SELECT count(*) FROM 'folder/t.csv'", [(3,)]),
+    (
+        "EXPORT DATABASE 'folder'; DROP TABLE t; DROP TABLE other; IMPORT DATABASE 'folder'",
+        "SELECT count(*) FROM t",
+        [(3,)],
+    ),
     ("FROM t", "SELECT count(*) FROM t", [(3,)]),
     ("INSERT INTO t VALUES (4, 'd', DEFAULT) RETURNING id", "SELECT count(*) FROM t", [(4,)]),
     ("INSERT INTO t (id) VALUES (4)", "SELECT count(*) FROM t", [(4,)]),
@@ -226,7 +230,7 @@ def _prepared(folder: Path, statement: str) -> str:
 
 
 def _placed(folder: Path, statement: str) -> str:
-    for name in ("x.csv", "o.csv", "o.lance"):
+    for name in ("x.csv", "o.csv", "o.lance", "folder", "folder/t.csv"):
         statement = statement.replace(f"'{name}'", f"'{folder}/{name}'")
     return statement
 

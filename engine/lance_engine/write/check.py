@@ -32,11 +32,16 @@ def _holds(schema: pa.Schema, version: str) -> bool:
 
 
 def check_writable(schema: Schema, version: tuple[int, int]) -> None:
-    """UnsupportedTypeError names the column and a remedy; SchemaMismatchError for a reserved name."""
+    """UnsupportedTypeError names the column and a remedy; SchemaMismatchError for names of no column."""
     for name in RESERVED_NAMES.intersection(schema.names):
         raise SchemaMismatchError(
             f"The column name '{name}' is reserved",
             column=name,
+            remedy="Rename the column, for example with AS in SQL",
+        )
+    if "" in schema.names:
+        raise SchemaMismatchError(
+            "A column has an empty name, which no statement can write",
             remedy="Rename the column, for example with AS in SQL",
         )
     check_limits(schema.fields)

@@ -231,7 +231,6 @@ SELECT function_name FROM duckdb_functions() WHERE function_name = 'plus';
 SELECT rowid FROM t1 ORDER BY rowid LIMIT 0;
 SELECT current_database() IS NOT NULL, current_schema(), current_user IS NULL, version() IS NULL FROM t1 LIMIT 1;
 SELECT typeof(id), pg_typeof(j) FROM t1 LIMIT 1;
--- refused: EXPORT DATABASE does not include the datasets of the session. Export each dataset with COPY t TO 'file'
 EXPORT DATABASE 'exported';
 IMPORT DATABASE 'exported';
 DROP TABLE t1;
