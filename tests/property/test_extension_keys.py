@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
+from lance_engine.constraints import uniqueness
+from lance_engine.constraints.candidates import possible_rows
 from lance_engine.errors import CommitConflictError, ConstraintError
 
 import lance_sql
@@ -57,3 +62,37 @@ def test_two_writers(tmp_path: Path) -> None:
         except (CommitConflictError, ConstraintError):
             assert dataset is second
     assert lance_sql.open(first.uri).count_rows() == 3
+
+
+@pytest.mark.parametrize("kind", [pa.uuid(), pa.float16(), pa.float32(), pa.float64()], ids=str)
+def test_few_rows_are_compared_with_new_keys(
+    tmp_path: Path, kind: pa.DataType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """UUIDs with an index; numbers without one, unless a new one is NaN."""
+    read = []
+
+    def counted(*given: Any) -> Iterator[pa.RecordBatch]:
+        for batch in possible_rows(*given):
+            read.append(batch.num_rows)
+            yield batch
+
+    def table(*ids: int) -> pa.Table:
+        if kind == pa.uuid():
+            return rows(pa.uuid(), ids[0], ids[-1] + 1, 1)
+        keys = np.array(ids, np.float64) / 64 if kind == pa.float16() else np.array(ids, np.float64)
+        return pa.table({"k": pa.array(keys.astype(kind.to_pandas_dtype())), "v": [1] * len(ids)})
+
+    monkeypatch.setattr(uniqueness, "possible_rows", counted)
+    count = 2000 if kind == pa.float16() else 100_000
+    held = lance_sql.write(table(*range(count)), tmp_path / "t.lance").add_key(["k"])
+    if kind == pa.uuid():
+        held.create_index("k", "btree")
+    lance_sql.write(table(count, count + 1), held.uri, "append")
+    assert sum(read) == 0
+    with pytest.raises(ConstraintError, match="Duplicate key"):
+        lance_sql.write(table(count // 2), held.uri, "append")
+    if kind != pa.uuid():
+        nan = pa.table({"k": pa.array(np.array([np.nan]).astype(kind.to_pandas_dtype())), "v": [1]})
+        lance_sql.write(nan, held.uri, "append")
+        with pytest.raises(ConstraintError, match=r"NaN|nan"):
+            lance_sql.write(nan, held.uri, "append")

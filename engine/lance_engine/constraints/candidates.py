@@ -51,13 +51,15 @@ class _Bounds:
     def add(self, column: pa.Array) -> None:
         if getattr(column.type, "extension_name", "") == "arrow.uuid":
             column = column.storage  # which filters compare
-        # NaN is outside of any bounds, and filters may compare other extension types by what they mean.
-        kind = column.type
-        if at.is_floating(kind) or at.is_dictionary(kind) or isinstance(kind, pa.BaseExtensionType):
+        # Filters may compare other extension types by what they mean.
+        if at.is_dictionary(column.type) or isinstance(column.type, pa.BaseExtensionType):
             self._is_known = False
         if not self._is_known or not len(column):
             return
         try:
+            if at.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py():
+                self._is_known = False  # NaN is outside of any bounds
+                return
             if self._range is None:
                 values = column if self._few is None else pa.concat_arrays([self._few, column])
                 values = values.unique().drop_null()
