@@ -46,3 +46,25 @@ def test_every_floor_is_described(distribution):
     described = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
     packages = {name.partition(".")[0] for name in FLOORS[distribution].split()} - {"__init__"}
     assert described == packages, "docs/architecture.md: one table for each list in test_layers.py"
+
+
+def test_sizes_are_about_right():
+    """The table of packages and lines is not older than a tenth of the code."""
+    table = PAGE.read_text(encoding="utf-8").split("<!-- sizes -->")[1].split("\n\n")[0]
+    root, seen = "", set()
+    for name, files, lines in re.findall(r"^\| (.+?) \| (\d+) \| ([\d,]+) \|", table, re.MULTILINE):
+        bold = re.fullmatch(r"\*\*`(.+)`\*\*", name)
+        root = bold[1] if bold else root
+        if name == "**all**":
+            continue
+        paths = [path for path in (ROOT / root).rglob("*") if path.suffix in (".py", ".cpp", ".hpp", ".java")]
+        if not bold and name.startswith("`"):
+            paths = [path for path in paths if path.relative_to(ROOT / root).parts[0] == name.strip("`")]
+        elif not bold:
+            paths = [path for path in paths if path.parent == ROOT / root]
+        paths = [path for path in paths if "pb" not in path.parts and path.name != "_kernels.pyi"]
+        known = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in paths)
+        assert abs(known - int(lines.replace(",", ""))) <= max(known / 10, 100), f"{root} {name}: {known}"
+        assert abs(len(paths) - int(files)) <= max(len(paths) / 10, 2), f"{root} {name}: {len(paths)} files"
+        seen.add((root, name))
+    assert len(seen) > 40

@@ -81,7 +81,7 @@ atan2: g,h | f,g | 1.0,g
 atanh: h | 0.5 | g
 bit_length: t | b | 'a'
 btrim: t | t,'f' | '  x '
-cardinality: l | ls | ll
+cardinality: l | ls
 cbrt: g | i | 8
 ceil: g | de | h
 char_length: t | 'é' | tj
