@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     )
     from lance_engine.lru_cache import LruCache
     from lance_engine.metrics import ScanMetrics
-    from lance_engine.owned import LiveObjects, OwnedValues
     from lance_engine.plan_picture import PlanNode, PlanPicture, picture
     from lance_engine.progress import ProgressEvent, ProgressOption, Reporter
     from lance_engine.public import Public, public, unknown_option
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from lance_engine.schema_tree import BLOB_ENCODING, Schema
     from lance_engine.spelling import nearest as nearest_name
     from lance_engine.tasks import Task, start_thread
+    from lance_engine.weak_identity import LiveObjects, WeakIdentityDict
 else:
     __getattr__ = lazy_names(
         __name__,
@@ -52,7 +52,7 @@ else:
             ),
             "lru_cache": "LruCache",
             "metrics": "ScanMetrics",
-            "owned": "LiveObjects OwnedValues",
+            "weak_identity": "LiveObjects WeakIdentityDict",
             "plan_picture": "PlanNode PlanPicture picture",
             "progress": "ProgressEvent ProgressOption Reporter",
             "public": "Public public unknown_option",

@@ -7,7 +7,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
-from lance_engine.base import LruCache, OwnedValues
+from lance_engine.base import LruCache, WeakIdentityDict
 from lance_engine.errors import LanceError
 from lance_engine.scan import SYSTEM_FIELDS
 
@@ -61,7 +61,7 @@ class EngineTable:
         self.dataset = dataset
         self._scans: LruCache[_ScanKey, TableScan] = LruCache(_CACHED_SCANS)
         #: the same for each plan, as long as that exists
-        self._filtered: OwnedValues[FilterPlan, LruCache[_ScanKey, TableScan]] = OwnedValues()
+        self._filtered: WeakIdentityDict[FilterPlan, LruCache[_ScanKey, TableScan]] = WeakIdentityDict()
         self.name = (name or dataset.uri) if added is None else added.of
         self._batch_rows = batch_rows
         self._total_order = total_order

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import duckdb
 import pyarrow as pa
-from lance_engine.base import LiveObjects, OwnedValues, public
+from lance_engine.base import LiveObjects, WeakIdentityDict, public
 from lance_engine.errors import LanceError
 from lance_engine.io import AllowExternal, with_external_access
 
@@ -74,7 +74,7 @@ class _OpenOnes:
         raise LanceError("The connection is closed")
 
 
-_installed: OwnedValues[duckdb.DuckDBPyConnection, _Installed] = OwnedValues()
+_installed: WeakIdentityDict[duckdb.DuckDBPyConnection, _Installed] = WeakIdentityDict()
 _hooked = False
 
 #: Runs a statement unchanged, without resolving names.

@@ -24,13 +24,13 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from lance_sql.catalog.metadata import metadata_table
-from lance_sql.spark.kept import open_kept
 from lance_sql.spark.log import logger
 from lance_sql.spark.options import OURS, Options
 from lance_sql.spark.packed import gathered, pack
 from lance_sql.spark.partitions import plan_splits, share_of_rows
 from lance_sql.spark.pushed import row_filter
 from lance_sql.spark.types import ROW_NUMBER_COLUMNS, spark_schema, to_spark
+from lance_sql.spark.version_cache import open_cached
 from lance_sql.spark.versions import arrow_schema
 from lance_sql.spark.workers import has_one_processor, settle
 
@@ -119,7 +119,7 @@ class LanceReader(DataSourceReader):
             pushed_filters=query.get(OURS + "pushed_filters"),
             limit=None if limit is None else int(limit),
         )
-        dataset = open_kept(options)
+        dataset = open_cached(options)
         splits = share_of_rows(dataset.snapshot, told["share"], told["shares"])
         schema = StructType.fromJson(json.loads(told["columns"]))
         yield from _read(dataset, options, schema, splits)
@@ -127,7 +127,7 @@ class LanceReader(DataSourceReader):
 
 def read_splits(options: Options, schema: StructType, partition: SplitPartition) -> Iterator[pa.RecordBatch]:
     """In a task: the rows of a partition that pass the filter, converted to `schema`."""
-    dataset = open_kept(dataclasses.replace(options, version=partition.version))
+    dataset = open_cached(dataclasses.replace(options, version=partition.version))
     return _read(dataset, options, schema, partition.splits)
 
 

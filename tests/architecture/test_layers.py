@@ -75,7 +75,7 @@ FLOORS = {
         finite
         lazy  compute
         interrupts
-        kernels  lru_cache  owned  tasks
+        kernels  lru_cache  tasks  weak_identity
         machine
         plan_picture  public
         errors  arrow_values  python_values

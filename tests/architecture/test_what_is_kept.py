@@ -8,7 +8,8 @@ from test_layers import ROOTS
 from walk import PAGE
 
 _KEEPS = re.compile(
-    r"= (LruCache|OwnedValues|LiveObjects)\(|LruCache\(_|\(LruCache, |lru_cache\(|^@(functools\.)?cache$",
+    r"= (LruCache|WeakIdentityDict|LiveObjects)\(|LruCache\(_|\(LruCache, |lru_cache\(|"
+    r"^@(functools\.)?cache$",
     re.M,
 )
 

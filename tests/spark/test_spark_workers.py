@@ -11,9 +11,9 @@ from pyspark.sql import SparkSession
 
 import lance_sql
 from lance_sql.spark import packed
-from lance_sql.spark.kept import open_kept
 from lance_sql.spark.options import Options
 from lance_sql.spark.packed import gathered
+from lance_sql.spark.version_cache import open_cached
 from lance_sql.spark.workers import has_one_processor
 
 
@@ -35,18 +35,18 @@ def test_a_version_is_kept_while_it_is_the_same(tmp_path: Path) -> None:
     path = str(tmp_path / "t.lance")
     lance_sql.write(pa.table({"a": [1, 2]}), path)
     options = Options.parse({"path": path, "version": "1"})
-    first = open_kept(options)
-    assert open_kept(options) is first
+    first = open_cached(options)
+    assert open_cached(options) is first
     other = Options.parse({"path": path, "version": "1", "storage_options": '{"a": "b"}'})
-    assert open_kept(other) is not first
+    assert open_cached(other) is not first
     dataset = lance_sql.open(path).create_index("a")
-    newest = open_kept(Options.parse({"path": path}))
+    newest = open_cached(Options.parse({"path": path}))
     assert (newest.version, first.version) == (dataset.version, 1)
-    assert open_kept(options) is first
+    assert open_cached(options) is first
 
     shutil.rmtree(path)
     lance_sql.write(pa.table({"a": [3, 4]}), path)
-    again = open_kept(options)
+    again = open_cached(options)
     assert again is not first
     assert again.scan().to_table()["a"].to_pylist() == [3, 4]
 
@@ -57,9 +57,9 @@ def test_few_versions_are_kept(tmp_path: Path) -> None:
         path = str(tmp_path / f"{number}.lance")
         lance_sql.write(pa.table({"a": [number]}), path)
         asked.append(Options.parse({"path": path}))
-    versions = [open_kept(options) for options in asked]
-    assert open_kept(asked[11]) is versions[11]
-    assert open_kept(asked[0]) is not versions[0]
+    versions = [open_cached(options) for options in asked]
+    assert open_cached(asked[11]) is versions[11]
+    assert open_cached(asked[0]) is not versions[0]
 
 
 def batch(start: int, rows: int) -> pa.RecordBatch:

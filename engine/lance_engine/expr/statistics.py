@@ -21,7 +21,7 @@ import pyarrow.types as at
 from lance_engine.arrow_values import as_integers, of_numpy, scalar, stored, to_numpy
 from lance_engine.expr.tree import And, Column, Comparison, In, IsNull, Literal, Match, Node, Not, Or
 from lance_engine.expr.value_types import is_bytes, is_text, value_type
-from lance_engine.owned import OwnedValues
+from lance_engine.weak_identity import WeakIdentityDict
 
 Bools = npt.NDArray[np.bool_]
 Flags: TypeAlias = "np.bool_ | Bools"
@@ -327,7 +327,7 @@ def _positions(
 
 
 #: The values of a list in ascending order, and whether NaN is among them; kept for other fragments.
-_sorted: OwnedValues[In, tuple[npt.NDArray[Any], bool]] = OwnedValues()
+_sorted: WeakIdentityDict[In, tuple[npt.NDArray[Any], bool]] = WeakIdentityDict()
 
 
 def _sorted_keys(node: In) -> tuple[npt.NDArray[Any], bool]:

@@ -30,8 +30,8 @@ from lance_engine.format.fragment_list import FragmentList, stored_fragments
 from lance_engine.format.pb import table_pb2
 from lance_engine.format.schema import bytes_metadata, schema_from_messages, schema_to_messages
 from lance_engine.format.unknown import unknown_fields
-from lance_engine.owned import OwnedValues
 from lance_engine.schema_tree import Schema
+from lance_engine.weak_identity import WeakIdentityDict
 
 __all__ = [
     "BasePath",
@@ -253,7 +253,7 @@ def _schema(stored: bytes, metadata: tuple[tuple[str, bytes], ...]) -> Schema:
     return schema
 
 
-_stored: OwnedValues[Schema, bytes] = OwnedValues()
+_stored: WeakIdentityDict[Schema, bytes] = WeakIdentityDict()
 
 
 def _stored_fields(schema: Schema) -> bytes:

@@ -14,7 +14,7 @@ from lance_engine.format.index_section import IndexSegment
 from lance_engine.index.cache import CACHE
 from lance_engine.index.files import SegmentFiles
 from lance_engine.index.listing import all_segments
-from lance_engine.owned import OwnedValues
+from lance_engine.weak_identity import WeakIdentityDict
 
 if TYPE_CHECKING:
     from lance_engine.table.snapshot import Snapshot
@@ -86,7 +86,7 @@ class SearchedKind(Generic[Segment]):
 
     def __init__(self, message: str, newest: int, opener: Callable[[SegmentFiles], Segment]) -> None:
         self.message, self.newest, self.opener = message, newest, opener
-        self._known: OwnedValues[Snapshot, tuple[SearchedIndex[Segment], ...]] = OwnedValues()
+        self._known: WeakIdentityDict[Snapshot, tuple[SearchedIndex[Segment], ...]] = WeakIdentityDict()
 
     def reads(self, segment: IndexSegment) -> bool:
         """Whether a segment is of this kind, can be read, and records what it covers."""

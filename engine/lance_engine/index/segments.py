@@ -16,8 +16,8 @@ from lance_engine.index.files import SegmentFiles
 from lance_engine.index.kind import IndexKind, RowFinder, RowFinderKind, ZoneFinder, is_usable
 from lance_engine.index.listing import all_segments
 from lance_engine.index.registry import KINDS, readable_kind
-from lance_engine.owned import OwnedValues
 from lance_engine.schema_tree import LISTS
+from lance_engine.weak_identity import WeakIdentityDict
 
 if TYPE_CHECKING:
     from lance_engine.schema_tree import Field
@@ -60,7 +60,7 @@ class TableIndex:
 
 Indices = Mapping[tuple[str, ...], tuple[TableIndex, ...]]
 
-_KNOWN: OwnedValues[Snapshot, Indices] = OwnedValues()
+_KNOWN: WeakIdentityDict[Snapshot, Indices] = WeakIdentityDict()
 
 
 def usable_indices(snapshot: Snapshot) -> Indices:

@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 from lance_engine.file.reader import FileReader
 from lance_engine.format.fragment import DataFile, Fragment
-from lance_engine.owned import OwnedValues
 from lance_engine.table.snapshot import Snapshot
+from lance_engine.weak_identity import WeakIdentityDict
 
 # This many files of a version stay open between inspections, if they have no more columns each.
 _CACHED_FILES, _CACHED_COLUMNS = 64, 256
 
-_open_files: OwnedValues[Snapshot, dict[str, FileReader]] = OwnedValues()
+_open_files: WeakIdentityDict[Snapshot, dict[str, FileReader]] = WeakIdentityDict()
 
 
 class HeldColumn(NamedTuple):

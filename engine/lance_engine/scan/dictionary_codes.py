@@ -16,9 +16,9 @@ from lance_engine import kernels
 from lance_engine.arrow_values import to_numpy
 from lance_engine.cache import METADATA
 from lance_engine.errors import InvalidArgumentError
-from lance_engine.owned import OwnedValues
 from lance_engine.scan.paths import field_path
 from lance_engine.scan.stored_entries import StoredEntries, stored_entries
+from lance_engine.weak_identity import WeakIdentityDict
 
 if TYPE_CHECKING:
     from lance_engine.table.snapshot import Snapshot
@@ -30,7 +30,7 @@ MOST_BYTES = 256 << 20
 MOST_KNOWN = 250
 _MOST_PAGES_KNOWN = 100
 
-_of_snapshots: OwnedValues[Snapshot, dict[str, DictionaryCodes | None]] = OwnedValues()
+_of_snapshots: WeakIdentityDict[Snapshot, dict[str, DictionaryCodes | None]] = WeakIdentityDict()
 
 
 class DictionaryCodes:

@@ -13,18 +13,18 @@ import pyarrow.compute as pc
 from lance_engine.arrow_values import of_numpy, scalar, to_numpy
 from lance_engine.errors import UnsupportedTypeError
 from lance_engine.expr.value_types import is_bytes, is_comparable, is_text, value_type
-from lance_engine.owned import OwnedValues
 from lance_engine.scan.fragment import FragmentReader
 from lance_engine.scan.paths import arrow_field
 from lance_engine.scan.scanner import Scanner
 from lance_engine.scan.splits import ScanSplit
+from lance_engine.weak_identity import WeakIdentityDict
 
 if TYPE_CHECKING:
     from lance_engine.file.zone_map import ZoneMap
     from lance_engine.table.snapshot import Snapshot
 
 #: by column, what was found of a snapshot
-_cache: OwnedValues[Snapshot, dict[str, Extremes]] = OwnedValues()
+_cache: WeakIdentityDict[Snapshot, dict[str, Extremes]] = WeakIdentityDict()
 # Zone maps truncate longer strings; a shorter bound is the value itself.
 _CUT_BYTES = 32
 

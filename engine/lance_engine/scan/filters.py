@@ -10,8 +10,8 @@ import pyarrow as pa
 from lance_engine.errors import InvalidFilterError
 from lance_engine.expr.tree import Node
 from lance_engine.lru_cache import LruCache
-from lance_engine.owned import OwnedValues
 from lance_engine.scan.system import SYSTEM_FIELDS
+from lance_engine.weak_identity import WeakIdentityDict
 
 if TYPE_CHECKING:
     import pyarrow.compute as pc
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 #: Number of parsed filters that are kept for each schema, which versions usually share.
 _CACHED_FILTERS: Final = 64
-_parsed: OwnedValues[Schema, LruCache[str, Node]] = OwnedValues()
+_parsed: WeakIdentityDict[Schema, LruCache[str, Node]] = WeakIdentityDict()
 
 
 def parse_filter(filter: str | pc.Expression | Node | None, snapshot: Snapshot) -> Node | None:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
-from lance_engine.owned import OwnedValues
 from lance_engine.scan.code_columns import CodeColumn
 from lance_engine.scan.paths import arrow_field, field_path, is_read_alone, narrowed, places_below
 from lance_engine.scan.system import SYSTEM_FIELDS
 from lance_engine.scan.types import stored_type
+from lance_engine.weak_identity import WeakIdentityDict
 
 if TYPE_CHECKING:
     from lance_engine.format.fragment import Fragment
@@ -212,7 +212,7 @@ class FragmentLayout:
         )
 
 
-_layouts: OwnedValues[Snapshot, dict[tuple[_FileColumns, ...], FragmentLayout]] = OwnedValues()
+_layouts: WeakIdentityDict[Snapshot, dict[tuple[_FileColumns, ...], FragmentLayout]] = WeakIdentityDict()
 
 
 def layout_of(snapshot: Snapshot, fragment: Fragment) -> FragmentLayout:

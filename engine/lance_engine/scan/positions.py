@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lance_engine.errors import InvalidArgumentError, PositionOutOfRangeError
-from lance_engine.owned import OwnedValues
+from lance_engine.weak_identity import WeakIdentityDict
 
 if TYPE_CHECKING:
     from lance_engine.table.snapshot import Snapshot
@@ -20,7 +20,7 @@ _REMEDY = {
 }
 
 #: for each fragment, the number of live rows in it and in all earlier ones
-_ends: OwnedValues[Snapshot, npt.NDArray[np.uint64]] = OwnedValues()
+_ends: WeakIdentityDict[Snapshot, npt.NDArray[np.uint64]] = WeakIdentityDict()
 
 
 def row_numbers(values: npt.ArrayLike, what: str) -> npt.NDArray[np.uint64]:

@@ -15,12 +15,12 @@ from lance_engine import kernels
 from lance_engine.cache import METADATA
 from lance_engine.errors import LanceError, Placed, UnsupportedFeatureError
 from lance_engine.file.fields import FieldBuilder
-from lance_engine.owned import OwnedValues
 from lance_engine.scan.layout import FragmentLayout, Names, ProjectedColumns, StoredColumn
 from lance_engine.scan.paths import field_path, is_read_alone, narrowed
 from lance_engine.scan.projection import BuiltField, Decoders, Projection
 from lance_engine.scan.system import SYSTEM_FIELDS
 from lance_engine.scan.touched import FragmentRows
+from lance_engine.weak_identity import WeakIdentityDict
 
 if TYPE_CHECKING:
     from lance_engine.file.legacy_fields import LegacyFieldBuilder
@@ -44,11 +44,11 @@ class RowsReader(ABC):
         self._layout = layout
         self._built: dict[tuple[Field, bool, bool], BuiltField] = {}
         self._decoders: dict[tuple[Names, frozenset[str]], Decoders] = {}
-        self._tests: OwnedValues[object, Decoders | None] = OwnedValues()
+        self._tests: WeakIdentityDict[object, Decoders | None] = WeakIdentityDict()
 
     def evict(self) -> None:
         """Drop all cached file data; existing projections stay usable."""
-        self._built, self._decoders, self._tests = {}, {}, OwnedValues()
+        self._built, self._decoders, self._tests = {}, {}, WeakIdentityDict()
 
     @property
     @abstractmethod

@@ -11,20 +11,22 @@ import pyarrow as pa
 from lance_engine.errors import InvalidArgumentError, UnsupportedTypeError
 from lance_engine.expr.value_types import is_text
 from lance_engine.lru_cache import LruCache
-from lance_engine.owned import OwnedValues
 from lance_engine.scan.code_columns import CodeColumn
 from lance_engine.scan.paths import arrow_field, field_path, is_read_alone
 from lance_engine.scan.width import estimated_row_bytes
 from lance_engine.schema_tree import Field
+from lance_engine.weak_identity import WeakIdentityDict
 
 if TYPE_CHECKING:
     from lance_engine.scan.layout import Names
     from lance_engine.schema_tree import Schema
     from lance_engine.table.snapshot import Snapshot
 
+    Selections = LruCache[tuple[Names, frozenset[str]], tuple[pa.Schema, int]]
+
 #: Number of selections that are kept for each schema, which versions usually share.
 _CACHED_SELECTIONS: Final = 64
-_selected: OwnedValues[Schema, LruCache[tuple[Names, frozenset[str]], tuple[pa.Schema, int]]] = OwnedValues()
+_selected: WeakIdentityDict[Schema, Selections] = WeakIdentityDict()
 
 
 def selected_columns(snapshot: Snapshot, names: Names, coded: frozenset[str]) -> tuple[pa.Schema, int]:

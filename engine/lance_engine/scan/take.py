@@ -18,7 +18,6 @@ from lance_engine.fetch import ordered_ahead
 from lance_engine.logical_types import EXTENSION_NAME
 from lance_engine.lru_cache import LruCache
 from lance_engine.metrics import ScanMetrics, counting, current_metrics
-from lance_engine.owned import OwnedValues
 from lance_engine.scan.fragment import FragmentReader
 from lance_engine.scan.fragment_group import GroupUnreadableError
 from lance_engine.scan.layout import Names
@@ -29,6 +28,7 @@ from lance_engine.scan.positions import addresses_at, row_numbers
 from lance_engine.scan.projection import Projection
 from lance_engine.scan.reader import RowsReader
 from lance_engine.scan.system import SYSTEM_FIELDS
+from lance_engine.weak_identity import WeakIdentityDict
 
 if TYPE_CHECKING:
     from lance_engine.schema_tree import Schema
@@ -45,7 +45,7 @@ class _Columns(NamedTuple):
     """Whether the metadata of fields name extension types."""
 
 
-_columns: OwnedValues[Snapshot, LruCache[tuple[str, ...], _Columns]] = OwnedValues()
+_columns: WeakIdentityDict[Snapshot, LruCache[tuple[str, ...], _Columns]] = WeakIdentityDict()
 
 
 def take(

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from lance_engine.owned import OwnedValues
+from lance_engine.weak_identity import WeakIdentityDict
 
 # Guesses for variable-width types.
 _STRING_BYTES = 32
 _ITEMS_PER_LIST = 4
 
 #: The sizes of schemas, which are often those of datasets.
-_known: OwnedValues[pa.Schema, int] = OwnedValues()
+_known: WeakIdentityDict[pa.Schema, int] = WeakIdentityDict()
 
 
 def estimated_row_bytes(schema: pa.Schema) -> int:

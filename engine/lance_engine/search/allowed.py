@@ -11,9 +11,9 @@ from pyroaring import BitMap
 
 from lance_engine import kernels
 from lance_engine.index.ranges import EMPTY, ranges_of
-from lance_engine.owned import OwnedValues
 from lance_engine.scan.scanner import Scanner
 from lance_engine.scan.splits import ScanSplit
+from lance_engine.weak_identity import WeakIdentityDict
 
 if TYPE_CHECKING:
     from lance_engine.expr.tree import Node
@@ -25,7 +25,7 @@ I64Array = npt.NDArray[np.int64]
 U64Array = npt.NDArray[np.uint64]
 
 # Cached sets of the rows of segments, without a filter, by fragments.
-_live: OwnedValues[Snapshot, dict[bytes, kernels.RowSet]] = OwnedValues()
+_live: WeakIdentityDict[Snapshot, dict[bytes, kernels.RowSet]] = WeakIdentityDict()
 
 
 class AllowedRows:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 import duckdb
-from lance_engine.base import OwnedValues
+from lance_engine.base import WeakIdentityDict
 
 from lance_sql.catalog.engine_names import NO_NAMES, EngineNames
 from lance_sql.engines.duckdb.settings import Changes
@@ -22,10 +22,10 @@ class _Session(NamedTuple):
 
 
 #: The sessions around a connection: the names of one that was deleted, not closed, are left.
-_SESSIONS: Final[OwnedValues[duckdb.DuckDBPyConnection, list[_Session]]] = OwnedValues()
+_SESSIONS: Final[WeakIdentityDict[duckdb.DuckDBPyConnection, list[_Session]]] = WeakIdentityDict()
 
 #: What removes the names that `install` gave to a connection: a session around the connection replaces them.
-UNINSTALL: Final[OwnedValues[duckdb.DuckDBPyConnection, Callable[[], None]]] = OwnedValues()
+UNINSTALL: Final[WeakIdentityDict[duckdb.DuckDBPyConnection, Callable[[], None]]] = WeakIdentityDict()
 
 #: The default schema of a new database in memory.
 _FIRST: Final = ("memory", "main")

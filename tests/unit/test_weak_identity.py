@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 
-from lance_engine.owned import OwnedValues
+from lance_engine.weak_identity import WeakIdentityDict
 
 
 class Owner:
@@ -13,7 +13,7 @@ class Owner:
 
 
 def test_values_last_as_long_as_their_owners() -> None:
-    values: OwnedValues[Owner, str] = OwnedValues()
+    values: WeakIdentityDict[Owner, str] = WeakIdentityDict()
     first, second = Owner(), Owner()
     values[first] = "a"
     assert values.setdefault(first, "b") == "a"
@@ -34,7 +34,7 @@ def test_values_last_as_long_as_their_owners() -> None:
 
 def test_no_python_code_runs_when_an_owner_goes() -> None:
     """What raises in such code, an interrupt for instance, is only reported, and lost."""
-    values: OwnedValues[Owner, int] = OwnedValues()
+    values: WeakIdentityDict[Owner, int] = WeakIdentityDict()
     owner = Owner()
     values[owner] = 1
     called = []

@@ -1,4 +1,4 @@
-"""Versions that a worker of Spark keeps from task to task, with the metadata that was read of them."""
+"""A cache of the versions that the last tasks of a Spark worker read, with their metadata."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from lance_engine.dataset import DatasetVersion
 
 from lance_sql.spark.options import Options
 
-_MOST_KEPT: Final = 8
+_MOST: Final = 8
 # The metadata of more fragments takes too much memory to stay.
 _MOST_FRAGMENTS: Final = 64
 
-_kept: list[DatasetVersion] = []
+_cached: list[DatasetVersion] = []
 _lock = threading.Lock()
 
 
-def open_kept(options: Options) -> DatasetVersion:
+def open_cached(options: Options) -> DatasetVersion:
     """The version that `options` ask for, as an earlier task of this process left it if that is the same.
 
     The manifest is read each time: a dataset may be dropped and made again with the same version number.
@@ -26,12 +26,12 @@ def open_kept(options: Options) -> DatasetVersion:
     if len(opened.snapshot.fragments) > _MOST_FRAGMENTS:
         return opened
     with _lock:
-        kept = next((dataset for dataset in _kept if _is_same(dataset, opened)), opened)
-        if kept in _kept:
-            _kept.remove(kept)
-        _kept.append(kept)
-        del _kept[:-_MOST_KEPT]
-        return kept
+        cached = next((dataset for dataset in _cached if _is_same(dataset, opened)), opened)
+        if cached in _cached:
+            _cached.remove(cached)
+        _cached.append(cached)
+        del _cached[:-_MOST]
+        return cached
 
 
 def _is_same(one: DatasetVersion, other: DatasetVersion) -> bool:

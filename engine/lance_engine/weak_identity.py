@@ -12,7 +12,7 @@ Value = TypeVar("Value")
 Default = TypeVar("Default")
 
 
-class OwnedValues(Generic[Owner, Value]):
+class WeakIdentityDict(Generic[Owner, Value]):
     """A value for each of some objects, by identity; it is removed with its owner.
 
     In a `WeakKeyDictionary`, Python code runs when an owner is deleted; an interrupt then is lost.
@@ -61,7 +61,7 @@ class OwnedValues(Generic[Owner, Value]):
         return weakref.ref(owner, partial(self._entries.pop, id(owner))), value
 
 
-class LiveObjects(OwnedValues[Owner, None]):
+class LiveObjects(WeakIdentityDict[Owner, None]):
     """Objects, as long as they are alive. Unlike a `WeakSet`, it runs no Python code when one is deleted."""
 
     def add(self, owner: Owner) -> None:
