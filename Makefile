@@ -32,6 +32,10 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 $(STAMPS)/venv:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 or newer is needed; point PYTHON at it: make PYTHON=/path/to/python3.11 ..."; exit 1; }
+	@test -f "$$($(PYTHON) -c 'import sysconfig; print(sysconfig.get_paths()["include"])')/Python.h" || \
+	  { echo "The headers of $(PYTHON) are needed to build the kernels: apt-get install python3-dev, dnf install python3-devel"; exit 1; }
+	@command -v "$${CXX:-c++}" >/dev/null || \
+	  { echo "A C++20 compiler is needed to build the kernels: apt-get install g++, dnf install gcc-c++; or set CXX"; exit 1; }
 	@echo "creating .venv with $$($(PYTHON) --version)"
 	@$(PYTHON) -m venv .venv
 	@mkdir -p $(STAMPS)

@@ -6,18 +6,22 @@ import os
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any
 
-import daft
 import pyarrow as pa
-from daft.io.sink import DataSink, WriteResult
-from daft.io.source import DataSource, DataSourceTask
-from daft.recordbatch import MicroPartition, RecordBatch
 from lance_engine.base import public
 from lance_engine.scan import ScanSplit
 
 from lance_sql.api import open as open_dataset
 from lance_sql.dataset import Dataset
+from lance_sql.errors import extra
 from lance_sql.parts import PartedWrite
 from lance_sql.sampling import stretches
+
+with extra("daft"):
+    import daft
+    from daft.io.sink import DataSink, WriteResult
+    from daft.io.source import DataSource, DataSourceTask
+    from daft.recordbatch import MicroPartition, RecordBatch
+
 
 __all__ = ["read", "write"]
 

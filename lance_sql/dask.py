@@ -6,14 +6,18 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-import dask.dataframe as dd
-import pandas as pd
 from lance_engine.base import public
 from lance_engine.scan import ScanSplit
 
 from lance_sql.api import open as open_dataset
 from lance_sql.dataset import Dataset
+from lance_sql.errors import extra
 from lance_sql.sampling import stretches
+
+with extra("dask"):
+    import dask.dataframe as dd
+    import pandas as pd
+
 
 __all__ = ["read"]
 

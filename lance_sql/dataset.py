@@ -178,10 +178,9 @@ class Dataset(SqlDataset, DuckDBSource):
             if step == 1:
                 return self.scan(offset=begin, limit=max(0, end - begin)).to_table()
             return self.take_positions(range(begin, end, step))
-        try:
-            position = operator.index(index)  # type: ignore[arg-type]
-        except TypeError:
+        if not hasattr(index, "__index__") or getattr(index, "shape", None):
             return self.take_positions(index)
+        position = operator.index(index)  # type: ignore[arg-type]
         if not -len(self) <= position < len(self):
             raise PositionOutOfRangeError(
                 f"Position {position:,} is out of range: the dataset has {counted(len(self), 'row')}",

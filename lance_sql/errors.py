@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from lance_engine.base import legible_text, without_secrets
@@ -54,4 +56,16 @@ class EngineNotInstalledError(LanceError, ImportError):
 
 
 class PackageNotInstalledError(LanceError, ImportError):
-    """A package for a result type is missing, such as pandas."""
+    """A package is missing, such as pandas for a result, or PyTorch for `lance_sql.torch`."""
+
+
+@contextmanager
+def extra(name: str) -> Iterator[None]:
+    """Import here what the extra `name` of this package installs: without it, the error says how."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise PackageNotInstalledError(
+            f"lance_sql.{name} needs the package {error.name}",
+            remedy=f"Install it with: pip install 'lance-sql[{name}]'",
+        ) from None

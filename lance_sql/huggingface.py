@@ -6,12 +6,16 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import datasets
 from lance_engine.base import public
 
 from lance_sql.api import open as open_dataset
 from lance_sql.dataset import Dataset
+from lance_sql.errors import extra
 from lance_sql.sampling import stretches
+
+with extra("huggingface"):
+    import datasets
+
 
 __all__ = ["load", "stream"]
 

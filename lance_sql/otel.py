@@ -6,8 +6,13 @@ import time
 from collections.abc import Callable
 
 from lance_engine.base import Event, observe
-from opentelemetry.metrics import MeterProvider, get_meter
-from opentelemetry.trace import Status, StatusCode, TracerProvider, get_tracer
+
+from lance_sql.errors import extra
+
+with extra("otel"):
+    from opentelemetry.metrics import MeterProvider, get_meter
+    from opentelemetry.trace import Status, StatusCode, TracerProvider, get_tracer
+
 
 __all__ = ["instrument"]
 

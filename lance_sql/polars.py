@@ -9,15 +9,19 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as at
 from lance_engine.base import public, with_extensions
-from polars.io.plugins import register_io_source
 
 from lance_sql.api import open as open_dataset
 from lance_sql.dataset import Dataset
+from lance_sql.errors import extra
+
+with extra("polars"):
+    import polars as pl
+    from polars.io.plugins import register_io_source
+
 
 if TYPE_CHECKING:
     from lance_engine.io import AllowExternal

@@ -7,17 +7,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
-import ray.data
 from lance_engine.base import public
 from lance_engine.errors import InvalidArgumentError
 from lance_engine.scan import ScanSplit
-from ray.data.block import BlockAccessor, BlockMetadata
-from ray.data.datasource import Datasink, Datasource, ReadTask
 
 from lance_sql.api import open as open_dataset
 from lance_sql.dataset import Dataset
+from lance_sql.errors import extra
 from lance_sql.parts import PartedWrite
 from lance_sql.sampling import stretches
+
+with extra("ray"):
+    import ray.data
+    from ray.data.block import BlockAccessor, BlockMetadata
+    from ray.data.datasource import Datasink, Datasource, ReadTask
+
 
 __all__ = ["read", "write"]
 

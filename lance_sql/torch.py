@@ -7,14 +7,18 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import torch
-import torch.distributed
-import torch.utils.data
 from lance_engine.errors import InvalidArgumentError
 
 from lance_sql.api import open as open_dataset
 from lance_sql.dataset import Dataset
+from lance_sql.errors import extra
 from lance_sql.sampling import Columns, arrays, batches_of_shard
+
+with extra("torch"):
+    import torch
+    import torch.distributed
+    import torch.utils.data
+
 
 __all__ = ["IterableLanceDataset", "LanceDataset", "collate"]
 

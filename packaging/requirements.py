@@ -9,7 +9,8 @@ PYPROJECT = tomllib.loads(Path(__file__).parents[1].joinpath("pyproject.toml").r
 
 def requirements(extras: list[str]) -> list[str]:
     project = PYPROJECT["project"]
-    tools = [*PYPROJECT["build-system"]["requires"], "cmake"]
+    # pip before 23.1, of Debian 12, warns about packages without wheels unless it can make one.
+    tools = [*PYPROJECT["build-system"]["requires"], "cmake", "wheel"]
     if not extras:
         return tools
     return (

@@ -11,6 +11,8 @@ from typing import Any
 
 import click
 
+from lance_sql.cli.options import directory_of
+
 #: command -> the module that defines it
 _COMMANDS = {
     "query": "query",
@@ -34,8 +36,22 @@ _COMMANDS = {
     "completion": "completion",
 }
 
+#: what other programs call a command -> the command, or what to write
+_OTHER_COMMANDS = {
+    "count": "lance-sql \"SELECT count(*) FROM 'sales.lance'\"",
+    "describe": "lance-sql schema",
+    "export": "lance-sql convert",
+    "import": "lance-sql convert",
+    "log": "lance-sql history",
+    "optimize": "lance-sql compact and lance-sql index optimize",
+    "sql": "lance-sql query",
+    "vacuum": "lance-sql cleanup",
+    "versions": "lance-sql history",
+}
+
 #: Options of the group itself. Anything else that is not a command is a query.
 _GROUP_OPTIONS = ("--help", "--version")
+_FORMAT_OPTIONS = {f"-{name}": ("--format", name) for name in ("csv", "json", "markdown", "table")}
 
 
 class Commands(click.Group):
@@ -64,11 +80,14 @@ class Commands(click.Group):
     def _with_command(self, ctx: click.Context, args: list[str]) -> list[str]:
         """The arguments with the command that they mean; a place and a statement are as in ``duckdb``."""
         if not _is_place(args[0]):
-            _refuse_misspelt(ctx, args[0])
-            return ["query", *args]
-        if len(args) > 1 and not args[1].startswith("-"):
-            return ["query", "--directory", *args]
-        return ["info", *args]
+            _refuse_misspelt(ctx, args)
+            args = ["query", *args]
+        elif any(" " in word for word in args[1:]):
+            args = ["query", "--directory", directory_of(args[0]), *args[1:]]
+        else:
+            return ["info", *args]
+        # -csv is what other shells call it
+        return [part for word in args for part in _FORMAT_OPTIONS.get(word, (word,))]
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
@@ -102,13 +121,20 @@ def _is_place(word: str) -> bool:
     return word.rstrip("/").endswith(".lance") or word.startswith(("/", "./", "../", "~/"))
 
 
-def _refuse_misspelt(ctx: click.Context, word: str) -> None:
+def _refuse_misspelt(ctx: click.Context, args: list[str]) -> None:
     """A single word is not a statement: suggest the command that it resembles."""
     from lance_engine.base import nearest_name
 
-    near = nearest_name(word, _COMMANDS) if word.isalpha() else None
-    if near:
+    word = args[0]
+    if not word.isalpha():
+        return
+    near = nearest_name(word, _COMMANDS, 0.7)
+    if word in _OTHER_COMMANDS:
+        ctx.fail(f"No such command {word!r}. Use {_OTHER_COMMANDS[word]}")
+    elif near:
         ctx.fail(f"No such command {word!r}. Did you mean {near!r}?")
+    elif len(args) > 1 and not args[1].startswith("-"):
+        ctx.fail(f"No such command {word!r}.")
 
 
 def _show_version(ctx: click.Context, _: Any, wanted: bool) -> None:

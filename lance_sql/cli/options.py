@@ -91,6 +91,11 @@ def dataset_options(command: Command) -> Command:
     return command
 
 
+def directory_of(place: str) -> str:
+    """The directory whose datasets are tables: `place`, or the one that the dataset `place` is in."""
+    return os.path.dirname(place.rstrip("/")) or "." if is_dataset(place) else place
+
+
 def is_dataset(path: str) -> bool:
     """Whether `path` is that of a dataset, not of a directory of datasets."""
     path = path.rstrip("/")

@@ -54,6 +54,7 @@ set_option = click.option(
 
 @click.command("query")
 @click.argument("sql", required=False)
+@click.option("--command", "-c", metavar="SQL", help="The same as the argument SQL.")
 @click.option(
     "--file",
     "-f",
@@ -83,6 +84,7 @@ set_option = click.option(
 @reports_errors
 def query_command(
     sql: str | None,
+    command: str | None,
     file: str | None,
     format: str | None,
     as_json: bool,
@@ -107,9 +109,9 @@ def query_command(
     Separate several statements with semicolons. The formats table and markdown show all results, other
     formats only the last one.
     """
-    if (sql is None) == (file is None):
+    if [sql, command, file].count(None) != 2:
         raise click.UsageError("Pass a SQL statement, or a file of statements with --file.")
-    text = _statement(sql, file)
+    text = _statement(command if sql is None else sql, file)
     explained = explain or analyze
     chosen = "table" if explained else _format(format, as_json, output)
     with _connect(directory, engine, storage_options) as connection:

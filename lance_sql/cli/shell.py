@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
+import re
 import sys
 
 import click
 
 from lance_sql.cli.failures import reports_errors
-from lance_sql.cli.options import is_dataset, storage_option
+from lance_sql.cli.options import directory_of, storage_option
 from lance_sql.cli.query import apply_settings, directory_option, engine_option, run_statements, set_option
 
 
@@ -49,13 +49,14 @@ def shell_command(
     if place is not None:
         if directory is not None:
             raise click.UsageError("Pass the directory either as an argument or with -d, not both.")
-        directory = os.path.dirname(place.rstrip("/")) or "." if is_dataset(place) else place
+        directory = directory_of(place)
     from lance_sql.api import connect
 
-    if not sys.stdin.isatty():  # statements from a file or another program
+    script = None if sys.stdin.isatty() else sys.stdin.read()  # of a file or another program
+    if script is not None and not re.search(r"^\s*[.\\]", script, re.MULTILINE):
         with connect(directory, engine, storage_options=storage_options or None) as connection:
             apply_settings(connection, settings)
-            run_statements(connection, sys.stdin.read(), "table", None, max_rows, ends=True)
+            run_statements(connection, script, "table", None, max_rows, ends=True)
         return
     try:
         import prompt_toolkit  # noqa: F401
@@ -68,10 +69,17 @@ def shell_command(
         ) from None
     from lance_sql.shell.loop import Shell
 
-    def connected(name: str) -> object:
+    def connected(name: str, directory: str | None) -> object:
         connection = connect(directory, name, storage_options=storage_options or None)
         if name == engine:  # the settings are those of this engine
             apply_settings(connection, settings)
         return connection
 
-    Shell(connected, engine, max_rows=max_rows, history=history).run()
+    shell = Shell(connected, engine, directory, max_rows=max_rows, history=history)
+    if script is None:
+        shell.run()
+        return
+    shell.timing = False
+    shell.run_script(script)
+    if shell.has_failed:
+        sys.exit(1)

@@ -16,6 +16,7 @@ from lance_sql.errors import THE_END, SqlError, TableNotFoundError
 _ROWID = re.compile(r"[\"' .]rowid\b", re.IGNORECASE)
 _ROW_ID_REMEDY = "Datasets have _rowid (the id of a row, which take() accepts) and _rowaddr (its place)"
 _CREDENTIALS = re.compile(r"\bcreate\b[\w\s]*\bsecret\b", re.IGNORECASE)
+_EXTENSION = re.compile(r"exists in the (\w+) extension")
 _STRING = re.compile(r"'((?:[^']|'')+)'?")
 
 
@@ -67,7 +68,9 @@ def translated(
             remedy="Name a dataset by its path, FROM 'path/to/sales.lance', or register it",
             engine=engine.name,
         )
-    refused = SqlError(message, engine=engine.name)
+    missing = _EXTENSION.search(message)
+    remedy = f"INSTALL {missing[1]}; LOAD {missing[1]};" if missing else ""
+    refused = SqlError(message, remedy=remedy, engine=engine.name)
     refused.pointer = "".join(pointer)
     place = said.place.search(message)
     if place is not None:

@@ -12,6 +12,7 @@ from lance_engine.base import nearest_name
 from lance_sql.catalog.namespaces import is_remote
 from lance_sql.engines.errors import point
 from lance_sql.errors import SqlError, TableNotFoundError
+from lance_sql.text.calls import TRAVEL_REMEDY
 from lance_sql.text.kinds import Does, changed_name, kind_of
 from lance_sql.text.tokens import as_name, as_string, table_positions
 
@@ -31,12 +32,21 @@ def hints(statement: Statement, catalog: Catalog) -> Iterator[None]:
         raise
     except SqlError as error:
         point(error, statement.original)
+        error.remedy = error.remedy or _habit(statement)
         raise
     except RecursionError:
         raise SqlError(
             "the statement is nested too deeply",
             remedy="Use fewer parentheses, operators and types within one another",
         ) from None
+
+
+def _habit(statement: Statement) -> str:
+    """What to write instead of a clause of other engines, or an empty text."""
+    for what, _, of in zip(statement.tokens, statement.tokens[1:], statement.tokens[2:], strict=False):
+        if of.upper == "OF" and what.upper in ("VERSION", "TIMESTAMP", "SYSTEM_VERSION", "SYSTEM_TIME"):
+            return TRAVEL_REMEDY
+    return ""
 
 
 def _name_as_written(error: TableNotFoundError, statement: Statement, catalog: Catalog) -> None:

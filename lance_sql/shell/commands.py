@@ -2,6 +2,7 @@ r"""Commands of the shell, which begin with a backslash: ``\d``, ``\timing`` ...
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -19,6 +20,8 @@ COMMANDS = {
     "\\d": "list tables; \\d TABLE shows its columns",
     "\\dt": "list tables with rows, fragments and versions",
     "\\timing": "turn timing on or off: \\timing [on|off]",
+    "\\c": "work with the datasets of another directory: \\c DIRECTORY",
+    "\\i": "run the statements and commands of a file: \\i FILE",
     "\\engine": "show or change the engine: \\engine [duckdb|datafusion]",
     "\\rows": "set the number of rows shown: \\rows [N]",
     "\\?": "show this help",
@@ -36,31 +39,33 @@ _WORDS = {
     ".tables": "\\d",
 }
 
+#: commands of other shells -> the command with the same arguments
+_NAMES = {
+    ".columns": "\\d",
+    ".maxrows": "\\rows",
+    ".open": "\\c",
+    ".read": "\\i",
+    ".schema": "\\d",
+    ".timer": "\\timing",
+    "\\d+": "\\d",
+}
+
 #: commands of other shells that have no equivalent command -> what to do instead
 _ELSEWHERE = {
-    ".columns": "Use \\d TABLE",
     ".databases": "Use SHOW DATABASES;",
     ".echo": "Use lance-sql -f FILE to run a file",
     ".headers": "lance-sql --format csv prints other formats",
     ".import": "Use COPY table FROM 'file.csv';",
     ".indexes": "Use lance-sql inspect PATH",
-    ".maxrows": "Use \\rows N",
     ".mode": "lance-sql --format csv prints other formats",
-    ".open": "Use ATTACH 'directory' AS name (TYPE lance); or lance-sql shell DIRECTORY",
     ".output": "lance-sql -o FILE writes results to a file",
     ".once": "lance-sql -o FILE writes results to a file",
     ".print": "Use SELECT 'text';",
-    ".read": "Use lance-sql -f FILE to run a file",
-    ".schema": "Use \\d TABLE",
-    ".timer": "Use \\timing",
-    "\\c": "Use lance-sql shell DIRECTORY",
     "\\copy": "Use COPY table TO 'file.csv';",
-    "\\d+": "Use \\d TABLE",
     "\\di": "Use lance-sql inspect PATH",
     "\\dn": "Use SHOW DATABASES;",
     "\\e": "Press the up key to change the last statement",
     "\\h": "Use \\?",
-    "\\i": "Use lance-sql -f FILE to run a file",
     "\\l": "Use SHOW DATABASES;",
     "\\o": "lance-sql -o FILE writes results to a file",
     "\\x": "lance-sql --format json prints rows as JSON",
@@ -76,6 +81,8 @@ def as_command(text: str) -> str | None:
     first = word.partition(" ")[0]
     if first in (".help", ".tables"):  # of one command or table
         return _WORDS[first]
+    if first in _NAMES:
+        return _NAMES[first] + text[len(first) :]
     return text if text.startswith(("\\", ".")) else None
 
 
@@ -97,11 +104,15 @@ def run_command(shell: Shell, text: str) -> bool:
         case "\\timing", ([] | ["on"] | ["off"]):
             shell.timing = not shell.timing if not arguments else arguments == ["on"]
             click.echo(f"timing is {'on' if shell.timing else 'off'}")
+        case "\\i", [file]:
+            shell.run_script(Path(file.strip("'\"")).read_text(encoding="utf-8"))
         case "\\engine", []:
             click.echo(shell.connection.engine)
         case "\\engine", [engine]:
-            shell.change_engine(engine)
+            shell.connect(engine=engine)
             click.echo(f"engine is now {engine}")
+        case "\\c", [directory]:
+            shell.connect(directory=directory.strip("'\""))
         case "\\rows", []:
             click.echo(str(shell.max_rows))
         case "\\rows", [number] if number.isdecimal():

@@ -7,6 +7,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -47,15 +48,29 @@ _COLOURS = {
 
 
 class Shell:
-    """A session in a terminal. `connect` opens a connection for an engine name."""
+    """A session in a terminal. `connect` opens a connection for the name of an engine and a directory."""
 
-    def __init__(self, connect: Callable[[str], Any], engine: str, *, max_rows: int, history: str) -> None:
+    def __init__(
+        self,
+        connect: Callable[[str, str | None], Any],
+        engine: str,
+        directory: str | None = None,
+        *,
+        max_rows: int,
+        history: str,
+    ) -> None:
         self._connect = connect
-        self.connection: Connection = connect(engine)
+        self._directory = directory
+        self.connection: Connection = connect(engine, directory)
         self.timing = True
+        self.has_failed = False
         self.max_rows = max_rows
-        self._session: PromptSession[str] = PromptSession(
-            history=FileHistory(os.path.expanduser(history)),
+        self._history = history
+
+    @cached_property
+    def _session(self) -> PromptSession[str]:
+        return PromptSession(
+            history=FileHistory(os.path.expanduser(self._history)),
             lexer=PygmentsLexer(SqlLexer),
             completer=SqlCompleter(self._tables, self._column_names, COMMANDS),
             complete_while_typing=False,
@@ -85,6 +100,18 @@ class Shell:
                 break
         self.connection.close()
 
+    def run_script(self, text: str) -> None:
+        """Run the statements and commands of a file, or what another program writes."""
+        read = ""
+        for line in text.splitlines(keepends=True):
+            read += line
+            if read.strip() and is_complete(read):
+                if not self._run(read.strip()):
+                    return
+                read = ""
+        if read.strip():
+            self._run(read.strip())
+
     def _run(self, text: str) -> bool:
         """Run one input; False to leave the shell."""
         try:
@@ -99,6 +126,7 @@ class Shell:
         except KeyboardInterrupt:
             click.echo("stopped", err=True)
         except (LanceError, OSError) as error:
+            self.has_failed = True
             show_error(error)
         return True
 
@@ -110,11 +138,12 @@ class Shell:
         else:
             click.echo(text)
 
-    def change_engine(self, engine: str) -> None:
-        """Switch to another engine; views and settings of the previous one are dropped."""
-        connection = self._connect(engine)
+    def connect(self, engine: str | None = None, directory: str | None = None) -> None:
+        """Switch to another engine or directory; views and settings of the previous session are dropped."""
+        directory = self._directory if directory is None else directory
+        connection = self._connect(engine or self.connection.engine, directory)
         self.connection.close()
-        self.connection = connection
+        self.connection, self._directory = connection, directory
 
     def table_names(self) -> list[str]:
         """Datasets in the directory of the session, and those in the working directory as paths."""

@@ -48,7 +48,7 @@ _SHOWN: Final = {
 }
 _FUNCTIONS: Final = frozenset(("lance_scan", "lance_metadata", *_SHOWN))
 
-_TRAVEL_REMEDY = "Write AT (VERSION => 3), AT (TAG => 'prod') or AT (TIMESTAMP => '2026-01-31 18:00:00')"
+TRAVEL_REMEDY = "Write AT (VERSION => 3), AT (TAG => 'prod') or AT (TIMESTAMP => '2026-01-31 18:00:00')"
 
 #: Arguments of ``lance_scan`` and ``AT``, and the version that they select.
 _CHOICES: Final = {
@@ -177,7 +177,7 @@ def _choice(text: str, argument: list[Token]) -> VersionChoice:
         if keyword in ("tag", "branch") and len(argument) == 3 and value.kind in ("string", "quoted", "word"):
             return VersionChoice(tag=value.value) if keyword == "tag" else VersionChoice(branch=value.value)
     said = text[argument[0].start : argument[-1].end] if argument else ""
-    raise UnsupportedFeatureError(f"{said!r} is not a version", remedy=_TRAVEL_REMEDY)
+    raise UnsupportedFeatureError(f"{said!r} is not a version", remedy=TRAVEL_REMEDY)
 
 
 def _merged(choices: list[VersionChoice]) -> VersionChoice:
@@ -186,7 +186,7 @@ def _merged(choices: list[VersionChoice]) -> VersionChoice:
     for choice in choices:
         arguments |= choice.arguments()
     if sum(name != "branch" for name in arguments) > 1 or len(arguments) < len(choices):
-        raise UnsupportedFeatureError("More than one version was given", remedy=_TRAVEL_REMEDY)
+        raise UnsupportedFeatureError("More than one version was given", remedy=TRAVEL_REMEDY)
     return VersionChoice(**arguments)
 
 

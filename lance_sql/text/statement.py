@@ -88,10 +88,9 @@ def once_per_statement(find: Callable[[Statement], T]) -> Callable[[Statement], 
 
     @wraps(find)
     def cached(statement: Statement) -> T:
-        try:
-            fact: T = statement.facts[find]
-        except KeyError:
-            fact = statement.facts[find] = find(statement)
+        if find not in statement.facts:
+            statement.facts[find] = find(statement)
+        fact: T = statement.facts[find]
         return fact
 
     return cached

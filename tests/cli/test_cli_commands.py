@@ -69,6 +69,32 @@ def test_csv(run):
     assert rows[3] == ["2", "", "nan", "[]"]
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("-c", "SELECT count(*) AS n FROM 'things.lance'", "--format", "csv"),
+        ("-csv", "SELECT count(*) AS n FROM 'things.lance'"),
+    ],
+)
+def test_habits_of_other_shells(run, arguments):
+    assert run(*arguments).stdout == "n\n4\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["count", "things.lance"], "SELECT count"),
+        (["export", "things.lance", "x.parquet"], "Use lance-sql convert"),
+        (["inspct", "things.lance"], "Did you mean 'inspect'"),
+        (["nonsense", "things.lance"], "No such command 'nonsense'"),
+    ],
+)
+def test_unknown_commands_name_the_one_that_was_meant(run, words, says):
+    found = run(*words)
+    assert found.exit_code == 2
+    assert says in found.stderr
+
+
 def test_arrow(run):
     table = pa.ipc.open_stream(run(QUERY, "--format", "arrow").stdout_bytes).read_all()
     assert table.column("id").to_pylist() == [1, 1, 2, 3]
@@ -148,8 +174,8 @@ def test_a_directory_and_a_statement(tmp_path, monkeypatch):
     found = CliRunner().invoke(app, ["lake", "SELECT sum(id) AS n FROM t", "--json"])
     assert json.loads(found.stdout) == [{"n": 3}]
     assert "t.lance" in CliRunner().invoke(app, ["lake"]).stdout
-    found = CliRunner().invoke(app, ["lake/t.lance", "SELECT 1"])
-    assert (found.exit_code, "Pass the directory that contains it" in found.stderr) == (1, True)
+    found = CliRunner().invoke(app, ["lake/t.lance", "-csv", "SELECT sum(id) AS n FROM t"])
+    assert found.stdout == "n\n3\n"
 
 
 def test_as_a_process(warehouse):

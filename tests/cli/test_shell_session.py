@@ -83,7 +83,9 @@ def test_a_session(shell, warehouse):
     shell.send(".nonsense\r")
     shell.expect("Unknown command")
     shell.send(".schema sales\r")  # of another shell
-    shell.expect("Use")
+    shell.expect("price")
+    shell.send(".mode csv\r")
+    shell.expect("prints other formats")
     shell.send("\\d sale\r")
     shell.expect("Did you mean sales")
     shell.send("\\timing maybe\r")
@@ -99,6 +101,21 @@ def test_a_session(shell, warehouse):
     assert shell.exitstatus == 0
     assert lance_sql.open(warehouse / "sales.lance").count_rows() == 1000
     assert "DELETE FROM sales WHERE id < 1000;" in (warehouse / "history").read_text()
+
+
+def test_a_script_with_commands_of_a_shell(warehouse):
+    (warehouse / "more.sql").write_text("SELECT 'from a file' AS place;\n")
+    script = ".timer off\n.open .\n.schema sales\nSELECT count(*)\n  AS rows FROM sales;\n.read more.sql\n"
+    command = [sys.executable, "-m", "lance_sql.cli", "shell", "--history", "history"]
+    done = subprocess.run(command, input=script, cwd=warehouse, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    first = [line.split()[0] for line in done.stdout.splitlines()]
+    assert [word for word in first if word in ("price", "2000", "from")] == ["price", "2000", "from"]
+    script = "\\nonsense\nSELECT 1;"
+    failed = subprocess.run(command, input=script, cwd=warehouse, capture_output=True, text=True, check=False)
+    assert failed.returncode == 1
+    assert "Unknown command" in failed.stderr
+    assert "1 row" in failed.stdout
 
 
 def test_ctrl_c_stops_the_statement_and_keeps_the_shell(shell):
@@ -198,7 +215,9 @@ def test_tab_quotes_names_of_others(tmp_path, monkeypatch):
     ]
     texts = []
     for directory in (".", None):
-        shell = Shell(lambda engine: lance_sql.connect(directory), "duckdb", max_rows=1, history="h")  # noqa: B023
+        shell = Shell(
+            lambda engine, place: lance_sql.connect(place), "duckdb", directory, max_rows=1, history="h"
+        )
         for line in lines:
             text = f"{line} FROM t" if line.endswith("x") and "*" not in line else line
             for found in shell._session["completer"].get_completions(

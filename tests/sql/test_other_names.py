@@ -130,3 +130,40 @@ def test_an_existing_dataset_keeps_its_odd_name(tmp_path: Path) -> None:
 def test_data_and_path_in_the_wrong_order(tmp_path: Path) -> None:
     with pytest.raises(lance_sql.LanceError, match="The data comes first"):
         lance_sql.write(str(tmp_path / "x.lance"), pa.table({"a": [1]}))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("clause", ["VERSION AS OF 1", "TIMESTAMP AS OF '2026-01-01'"])
+def test_clauses_of_other_engines_name_ours(dataset: lance_sql.Dataset, clause: str) -> None:
+    with pytest.raises(lance_sql.SqlError, match=r"Write AT \(VERSION => 3\)"):
+        lance_sql.sql(f"SELECT * FROM '{dataset.uri}' {clause}")
+
+
+def test_a_column_of_lists_says_how_it_becomes_one_of_vectors(tmp_path: Path) -> None:
+    dataset = lance_sql.write({"v": [[0.0, 1.0], [1.0, 0.0]]}, tmp_path / "v.lance")
+    with pytest.raises(
+        lance_sql.LanceError, match=r"alter_column\('v', type=pa.list_\(pa.float32\(\), n\)\)"
+    ):
+        dataset.nearest("v", [0.0, 1.0], k=1)
+    dataset = dataset.alter_column("v", type=pa.list_(pa.float32(), 2))
+    assert dataset.nearest("v", [0.0, 1.0], k=1)["v"].to_pylist() == [[0.0, 1.0]]
+
+
+def test_a_column_by_name_is_one_error(dataset: lance_sql.Dataset) -> None:
+    with pytest.raises(lance_sql.LanceError, match="to_table") as caught:
+        dataset["name"]  # type: ignore[call-overload]
+    assert caught.value.__context__ is None
+
+
+def test_a_missing_package_is_named_with_its_extra() -> None:
+    script = """if True:
+        import importlib, sys
+        for name in sys.argv[1:]:
+            sys.modules[{"huggingface": "datasets", "otel": "opentelemetry"}.get(name, name)] = None
+            try:
+                importlib.import_module(f"lance_sql.{name}")
+            except ImportError as error:
+                print(error)
+    """
+    names = ["torch", "dask", "huggingface", "ray", "daft", "otel", "polars"]
+    done = subprocess.run([sys.executable, "-c", script, *names], capture_output=True, text=True, check=True)
+    assert re.findall(r"pip install 'lance-sql\[(\w+)\]'", done.stdout) == names

@@ -64,6 +64,8 @@ def create_index(
     UnsupportedTypeError if the index does not support the type.
     """
     index_name = name or f"{column}_idx"
+    if "index_type" in options:  # what pylance and LanceDB call it
+        raise InvalidArgumentError("Unknown option 'index_type'", remedy="Did you mean 'kind'?")
     if not train and kind.lower() not in KINDS:
         raise UnsupportedFeatureError(
             f"An index of the type {kind} must be trained when it is created", remedy="Leave out train=False"

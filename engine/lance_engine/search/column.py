@@ -79,13 +79,22 @@ def vector_column(snapshot: Snapshot, name: str) -> VectorColumn:
     if not at.is_fixed_size_list(vector) or vector.value_type not in _ELEMENTS or vector.list_size < 1:
         raise InvalidSearchError(
             f"The column has type {kind}, expected vectors",
-            remedy="Vectors must be fixed-size lists of float16, float32, float64, int8 or uint8",
+            remedy=_remedy(name, kind),
             path=snapshot.uri,
             version=snapshot.version,
             column=name,
         )
     parts = _parts(snapshot, name)
     return VectorColumn(name, parts, field.id, vector.value_type, vector.list_size, is_multi)
+
+
+def _remedy(name: str, kind: pa.DataType) -> str:
+    needs = "Vectors must be fixed-size lists of float16, float32, float64, int8 or uint8"
+    if not (at.is_list(kind) or at.is_large_list(kind)) or kind.value_type not in _ELEMENTS:
+        return needs
+    # What data frames and lists of Python give.
+    size = f"with n for the length of your vectors: ds.alter_column({name!r}, type=pa.list_(pa.float32(), n))"
+    return f"{needs}. To convert the column, {size}, or ALTER TABLE t ALTER COLUMN {name} TYPE FLOAT[n]"
 
 
 def _parts(snapshot: Snapshot, name: str) -> tuple[str, ...]:

@@ -112,7 +112,7 @@ def check(query: TextQuery, depth: int = 0) -> None:
         case _:
             raise InvalidSearchError(
                 f"Expected a query, got {type(query).__name__}",
-                remedy="Pass a string, or a query of lance_sql.full_text",
+                remedy="Pass a string, or a query of lance_sql.full_text; nearest() searches vectors",
             )
 
 
