@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 import pytest
+import sqlglot
 
 import lance_sql
+from lance_sql.statements.merge import _matched_columns
 
 #: What follows ``MERGE INTO t``; DuckDB refuses some of them, and so must we.
 MERGES = r"""
@@ -262,3 +265,31 @@ def test_a_join_merges_the_columns_of_its_using(connections: list[Any]) -> None:
     )
     rows = [(0, -1), (1, -1), (5, 15), (7, 107), (8, None)]
     assert outcome(connections[0], merge) == ([(4,)], rows)
+
+
+@pytest.mark.parametrize(
+    ("condition", "columns"),
+    [
+        ("ON t.k = s.k", ["k"]),
+        ("ON s.x = T.K", ["k"]),
+        ("ON (t.k) = (s.k) AND t.v = s.w", ["k", "v"]),
+        ("ON t.k = s.k AND t.v = 1", ["k"]),
+        ("ON t.k = s.k AND t.v > s.w", ["k"]),
+        ("ON t.k = s.k OR t.v = s.w", []),
+        ("ON t.k = t.v", []),
+        ("ON s.k = s.x", []),
+        ("ON k = s.k", []),
+        ("ON t.v.k = s.k", []),
+        ("ON t.v + 1 = s.k", []),
+        ("ON true", []),
+        ("USING (K, v)", ["k", "v"]),
+        ("USING (k, other)", ["k"]),
+    ],
+)
+def test_columns_that_equal_a_column_of_the_source(condition: str, columns: list[str]) -> None:
+    """Keys of the rows that a MERGE inserts: others must not insert them meanwhile."""
+    statement = sqlglot.parse_one(
+        f"MERGE INTO t USING s {condition} WHEN MATCHED THEN DELETE", dialect="duckdb"
+    )
+    schema = pa.schema([("k", pa.int64()), ("v", pa.int64())])
+    assert _matched_columns(statement, schema) == columns

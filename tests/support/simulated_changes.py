@@ -129,17 +129,17 @@ class Exhausted(NamedTuple):
 
 
 def _exhausted() -> list[Exhausted]:
-    """All pairs of changes, and triples: ten of each kind and others."""
+    """All pairs of changes, and triples: ten of each kind and others. Those with few schedules first."""
     chance = random.Random(0)
     pairs = list(combinations_with_replacement(CHANGES, 2))
     triples = [tuple(chance.choice(kind) for _ in range(3)) for kind in KINDS for _ in range(10)]
     triples += [tuple(chance.sample(list(CHANGES), 3)) for _ in range(30)]
-    found = []
-    for names in [*pairs, *triples]:
-        most = 1 if CLEANING.intersection(names) or len(names) > 2 else 2
-        found += [Exhausted(names, stable, (), most) for stable in (False, True)]
-        found.append(Exhausted(names, False, FAULTS, most - 1))
-    return found
+    names = [*pairs, *triples]
+    found = [Exhausted(each, stable, (), 1) for stable in (False, True) for each in names]
+    found += [Exhausted(each, False, FAULTS, 0) for each in names]
+    # With a clean-up, each call of each writer is a scheduling point.
+    few = [each for each in names if not CLEANING.intersection(each)]
+    return [*found, *(Exhausted(each, False, (), 2) for each in few)]
 
 
 #: What `make differential` exhausts.
