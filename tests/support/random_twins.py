@@ -231,7 +231,7 @@ class Twins:
             "id + 1",
             "id % 3",
             "'x'",
-            "1.5",
+            "CAST(1.5 AS double)",
             "CAST(id AS string)",
             f"{column.name} IS NULL",
         ]
