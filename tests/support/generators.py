@@ -192,11 +192,12 @@ def _mutants(structured: bool, seed: int, by_spark: bool = False) -> Round:
     sound, names = _sound(structured)
     found: list[str] = []
     with tempfile.TemporaryDirectory(dir=sound.parent) as folder:
-        for number in range(_MUTANTS):
+        count = _MUTANTS // 5 if by_spark else _MUTANTS
+        for number in range(count):
             mutant = seed * _MUTANTS + number
             troubles = whole_datasets.try_mutant(sound, Path(folder), mutant, names, 3, change_file, uses_of)
             found += [str(trouble) for trouble in troubles]
-    return Round(_MUTANTS, found)
+    return Round(count, found)
 
 
 def _told(error: Exception) -> str:
