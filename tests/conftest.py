@@ -69,6 +69,20 @@ def spark() -> Iterator[SparkSession]:
     session.stop()
 
 
+@functools.cache
+def client(endpoint: str, service: str):  # type: ignore[no-untyped-def]
+    """A client of botocore, which takes most of a second to create."""
+    from botocore.session import Session
+
+    return Session().create_client(
+        service,
+        endpoint_url=endpoint,
+        region_name="us-east-1",
+        aws_access_key_id="test",
+        aws_secret_access_key="test",
+    )
+
+
 class ObjectStore(NamedTuple):
     """An S3 bucket of its own, and a DynamoDB table for manifests, on a server of this machine."""
 
@@ -95,15 +109,7 @@ class ObjectStore(NamedTuple):
         return f"s3+ddb://{self.bucket}/{name}?ddbTableName={self.table}"
 
     def client(self, service: str):  # type: ignore[no-untyped-def]
-        from botocore.session import Session
-
-        return Session().create_client(
-            service,
-            endpoint_url=self.endpoint,
-            region_name="us-east-1",
-            aws_access_key_id="test",
-            aws_secret_access_key="test",
-        )
+        return client(self.endpoint, service)
 
     def create_manifest_table(self) -> None:
         """The table of DynamoDB for manifests."""

@@ -15,6 +15,7 @@ from planted import seconds_until_found
 from planted_faults import FAULTS
 
 
+@pytest.mark.slow
 def test_a_turn_tells_its_rounds() -> None:
     told = list(run.turns("filters", 5, 0.0))
     assert told == [{"seed": 5, "count": generators._FILTERS, "findings": []}]

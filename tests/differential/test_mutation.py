@@ -45,6 +45,7 @@ def result(call: Callable[..., Any], *given: Any) -> Any:
         return repr(error)
 
 
+@pytest.mark.slow
 def test_mutants_change_what_a_function_returns(module: Any, tmp_path: Path) -> None:
     found = mutants(tmp_path, "mutated.py")
     changes = [(mutant.before.partition(":")[0], mutant.after.partition(":")[0]) for mutant in found]

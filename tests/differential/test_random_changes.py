@@ -14,6 +14,7 @@ COUNT = int(os.environ.get("LANCE_SQL_STATEMENTS", "80"))
 SEED = int(os.environ.get("LANCE_SQL_SEED", "0"))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("engine", "share"), [("duckdb", 1.0), ("datafusion", 0.4)])
 def test_tables_are_equal_after_each_statement(engine: str, share: float) -> None:
     outcomes, differences = run(SEED, int(COUNT * share), engine)

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 from compared_queries import differences
+from counts import examples
 from reduced_queries import reduced
 
-FIRST, _, END = os.environ.get("LANCE_SQL_SEEDS", "0-3").partition("-")
+FIRST, _, END = os.environ.get("LANCE_SQL_SEEDS", f"0-{examples(2)}").partition("-")
 SEEDS = range(int(FIRST), int(END))
 STATEMENTS = int(os.environ.get("LANCE_SQL_STATEMENTS", "12"))
 

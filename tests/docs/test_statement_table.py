@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import statement_table
 from pyspark.sql import SparkSession
 
 
+@pytest.mark.sampled(25)
+@pytest.mark.parametrize("case", statement_table.STATEMENTS, ids=lambda case: str(case[0]))
+def test_a_statement_is_as_the_table_says(
+    tmp_path: Path, case: tuple[str, str, list[tuple[object, ...]]]
+) -> None:
+    refusal = statement_table.outcome(*case, tmp_path)
+    _, _, made = statement_table.PAGE.read_text().partition(statement_table.BEGIN)
+    begin = f"| {statement_table.cell(f'`{case[0]}`')} | "
+    lines = [line for line in made.partition(statement_table.END)[0].splitlines() if line.startswith(begin)]
+    assert lines == ([f"{begin}{statement_table.cell(refusal)} |"] if refusal else [])
+
+
+@pytest.mark.slow
 def test_the_table_is_up_to_date() -> None:
     """If this fails: ``python tests/support/statement_table.py``."""
     text = statement_table.PAGE.read_text()

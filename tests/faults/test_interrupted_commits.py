@@ -131,6 +131,7 @@ def test_ctrl_c(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str) ->
     assert set(states) == {"--", "+-", "++"}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_kill(tmp_path: Path) -> None:
     folders = [

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 PARTS, ROWS = 4, 300
 # Every so many requests one is answered badly; fewer where that takes long.
 EVERY: dict[Fault, int] = {"503": 4, "reset": 4, "truncate": 4, "lost": 4, "stall": 12}
+QUICK = ("503", "lost")
 
 
 @pytest.fixture
@@ -51,8 +52,9 @@ def fail_often(proxy: S3Proxy, fault: Fault) -> None:
     proxy.fault = next_fault
 
 
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize("fault", EVERY)
+@pytest.mark.parametrize(
+    "fault", [pytest.param(fault, marks=() if fault in QUICK else pytest.mark.slow) for fault in EVERY]
+)
 def test_maintenance_under_faults(object_store: ObjectStore, proxy: S3Proxy, fault: Fault) -> None:
     options = {**object_store.options, "aws_endpoint": proxy.endpoint, "request_timeout": "4s"}
     uri = object_store.s3("t.lance")

@@ -85,6 +85,7 @@ def check(uri: str, step: str) -> None:
     assert ours.verify().num_rows == 0, step
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(1)
 @WHO_BEGINS
 def test_taking_turns(tmp_path: Path, by_pylance: bool, stable: bool) -> None:

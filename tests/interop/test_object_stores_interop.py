@@ -25,6 +25,7 @@ def _theirs(uri: str, store: ObjectStore) -> lance.LanceDataset:
     return lance.dataset(uri, storage_options=store.options)
 
 
+@pytest.mark.sampled(1)
 def test_both_write_the_same_dataset_in_turns(uri: str, object_store: ObjectStore) -> None:
     options = object_store.options
     ours = DatasetVersion(write_dataset(TABLE.slice(0, 20), uri, storage_options=options))

@@ -142,6 +142,7 @@ def _retry(operation: Callable[[], Any]) -> None:
     raise AssertionError("never got through")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("commits", "stable"),
     [

@@ -128,6 +128,7 @@ SHAPES = [
 ]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
 @settings(max_examples=examples(10), deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(data=st.data())

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("source", ["lance", "lance_python"])
 def test_files_behind_a_link(spark: SparkSession, tmp_path: Path, source: str) -> None:
     place = tmp_path / "t.lance"

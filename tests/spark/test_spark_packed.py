@@ -22,7 +22,7 @@ from lance_sql.spark import packed, table, write
 from lance_sql.spark.packed import pack, unpack
 
 TARGET = pa.schema([pa.field("packed", pa.binary(), nullable=False)])
-ROWS = 5000
+ROWS = 1500
 
 needs_planner = pytest.mark.skipif(
     shutil.which("javac") is None, reason="the planner is built where there is a JDK (javac)"
@@ -125,8 +125,8 @@ def test_columns_of_all_types_with_nulls_between(spark: SparkSession, tmp_path: 
         typed = f"cast({value} AS {kind})"
         columns += [f"{typed} AS c{number}", f"if(id % {number + 2} = 1, null, {typed}) AS n{number}"]
     frame = spark.range(ROWS).coalesce(1).selectExpr(*columns)
-    write(frame, tmp_path / "t.lance", max_rows_per_file=1500)
-    back = table(spark, str(tmp_path / "t.lance"), batch_size=333)
+    write(frame, tmp_path / "t.lance", max_rows_per_file=500)
+    back = table(spark, str(tmp_path / "t.lance"), batch_size=133)
     flat = [name for name in frame.columns if name != "nested"]
     text = io.StringIO()
     with redirect_stdout(text):

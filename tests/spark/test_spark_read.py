@@ -91,6 +91,7 @@ def test_row_ids(spark: SparkSession, numbers: str) -> None:
     assert load(spark, numbers, row_id="false", columns="i").columns == ["i"]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("pushdown", ["false", "true"])
 def test_one_data_frame_under_different_filters(spark: SparkSession, numbers: str, pushdown: str) -> None:
     spark.conf.set("spark.sql.python.filterPushdown.enabled", pushdown)

@@ -243,6 +243,7 @@ def test_rows_that_another_job_changed_are_a_conflict(spark: SparkSession, run: 
     assert lance_sql.open(path).count_rows("g = 99") == 2
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("other", [5, 8], ids=["the same row", "another row"])
 def test_two_jobs_that_change_rows_at_the_same_time(
     spark: SparkSession, run: Run, root: Path, tmp_path: Path, other: int

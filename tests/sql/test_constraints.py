@@ -47,6 +47,7 @@ STATEMENTS = [
 ]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
 def test_as_in_duckdb(tmp_path: Path, engine: str) -> None:
     plain = duckdb.connect()

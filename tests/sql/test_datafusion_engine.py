@@ -126,6 +126,7 @@ def test_install_for_plain_sessions(warehouse):
         context.sql("SELECT * FROM 'nowhere.lance'")
 
 
+@pytest.mark.slow
 def test_the_interpreter_exits_while_threads_scan(tmp_path):
     """After a LIMIT, worker threads of DataFusion are still in the iterators when the process ends."""
     path = tmp_path / "t.lance"

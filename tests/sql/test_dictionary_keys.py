@@ -378,6 +378,7 @@ def queries(draw: st.DrawFn) -> str:
     return f"SELECT {distinct}{', '.join(selected)} FROM t{condition}{group}{having}{order}"
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("engine", ["duckdb"])
 @settings(max_examples=examples(7), deadline=None, suppress_health_check=list(HealthCheck))
 @given(

@@ -33,6 +33,7 @@ def test_datafusion_lacks_only_what_it_has_no_function_for():
     assert set(nested.queries("datafusion")) < set(nested.queries("duckdb"))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
 def test_answers_are_the_same(place, engine):
     parquet = paired.over_parquet(engine, place, nested.TABLES)

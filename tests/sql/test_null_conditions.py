@@ -107,6 +107,7 @@ def run(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[...
         yield lambda query, **options: session.sql(query, options.get("param_values")).arrow()
 
 
+@pytest.mark.sampled(1)
 def test_conditions_with_null(run: Callable[..., pa.Table]) -> None:
     for query in QUERIES:
         assert rows(run(query)) == expected(query), query

@@ -199,6 +199,7 @@ except KeyboardInterrupt:
 """
 
 
+@pytest.mark.sampled(1)
 def test_the_user_interrupts(numbers, engine):
     arguments = [engine, str(numbers), ENDLESS.format(path=numbers)]
     found = subprocess.run(
@@ -212,6 +213,7 @@ def test_the_user_interrupts(numbers, engine):
     assert (found.returncode, found.stderr) == (0, "")
 
 
+@pytest.mark.sampled(1)
 def test_sessions_that_are_not_closed_are_freed(numbers, engine):
     session = lance_sql.connect(engine=engine)
     session.sql(f"SELECT count(*) FROM '{numbers}' WHERE x > 5").arrow()

@@ -174,6 +174,7 @@ def test_functions_of_the_time_and_random_values_are_defaults(tmp_path, engine):
             assert len({row[place] for row in rows}) == 3
 
 
+@pytest.mark.slow
 def test_what_is_stored_is_a_constant_whatever_is_combined():
     """Parts of hostile and harmless texts, put together at random places: no name of a table gets through."""
     parts = ["1", "'", "''", "(", ")", "SELECT x", "FROM t", "--", "/*", "*/", ";", "now()", "\\", '"', "$$"]

@@ -114,6 +114,7 @@ def test_nested_values_are_read_as_they_were_written(tmp_path):
             assert [kind for _, kind, *_ in described] == [str(kind) for kind in expected.types]
 
 
+@pytest.mark.sampled(1)
 def test_values_that_are_not_of_the_type_are_refused(tmp_path, engine):
     with lance_sql.connect(tmp_path, engine=engine) as session:
         for number, (kind, value) in enumerate(

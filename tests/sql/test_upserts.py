@@ -132,6 +132,7 @@ def both(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Both]:
     made.plain.close()
 
 
+@pytest.mark.sampled(1)
 def test_as_in_duckdb(both: Both) -> None:
     if both.ours.engine == "datafusion":  # it does not read all of these types
         both.tables = "rmpz"

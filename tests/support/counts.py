@@ -13,6 +13,9 @@ Case = TypeVar("Case")
 
 FACTOR = int(os.environ.get("LANCE_SQL_EXAMPLES", "1"))
 
+#: How many cases of a test run in a quick run if it does not say so, by folder.
+MOST = {"differential": 8, "faults": 8, "interop": 8, "property": 8, "sql": 8, "unit": 20}
+
 
 def examples(quick: int) -> int:
     """The number of examples, seeds or rounds of a test that draws `quick` of them in a quick run."""
@@ -25,20 +28,23 @@ def spread(cases: Sequence[Case], quick: int) -> list[Case]:
 
 
 def mark_most_as_slow(items: Sequence[pytest.Item]) -> None:
-    """Of a test with the marker ``sampled(count)``, all cases but `count` become slow."""
+    """Of the cases of a test, some run in a quick run: as many as ``sampled(count)`` or its folder says."""
     tests: dict[tuple[str, str], list[pytest.Function]] = {}
     for item in items:
-        sampled = item.get_closest_marker("sampled")
-        if sampled and isinstance(item, pytest.Function) and not item.get_closest_marker("slow"):
+        if isinstance(item, pytest.Function) and hasattr(item, "callspec") and not is_slow(item):
             assert item.parent is not None
             tests.setdefault((item.parent.nodeid, item.originalname), []).append(item)
-    for cases in tests.values():
+    for (file, _), cases in tests.items():
         marker = cases[0].get_closest_marker("sampled")
-        assert marker is not None
-        left = sample([case.callspec.indices for case in cases], *marker.args)
+        count = marker.args[0] if marker else MOST.get(file.split("/")[1], len(cases))
+        left = sample([case.callspec.indices for case in cases], count)
         for number, case in enumerate(cases):
             if number not in left:
                 case.add_marker(pytest.mark.slow)
+
+
+def is_slow(item: pytest.Item) -> bool:
+    return item.get_closest_marker("slow") is not None
 
 
 def sample(cases: Sequence[Mapping[str, int]], count: int) -> set[int]:

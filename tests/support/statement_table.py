@@ -342,7 +342,7 @@ def _rows(title: str, engine: Callable[[Path], AbstractContextManager[Run]]) -> 
     rows = []
     for reason, statements in refusals(engine).items():
         listed = ", ".join(f"`{statement}`" for statement in statements)
-        rows.append(f"| {title} | {_cell(reason)} | {_cell(listed)} |")
+        rows.append(f"| {title} | {cell(reason)} | {cell(listed)} |")
     return rows
 
 
@@ -354,11 +354,11 @@ def table() -> str:
             refusal = outcome(statement, check, expected, Path(folder))
         works += not refusal
         if refusal:
-            lines.append(f"| {_cell(f'`{statement}`')} | {_cell(refusal)} |")
+            lines.append(f"| {cell(f'`{statement}`')} | {cell(refusal)} |")
     return f"{works} statements work, these {len(lines) - 2} are refused:\n\n" + "\n".join(lines)
 
 
-def _cell(text: str) -> str:
+def cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 

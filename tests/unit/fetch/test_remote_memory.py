@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from lance_engine.write.dataset import write_dataset
 from memory_peak import peak_memory
 
@@ -31,6 +32,7 @@ WORK = """
 """
 
 
+@pytest.mark.slow
 def test_memory_of_requests_is_used_again(object_store: ObjectStore) -> None:
     """Most of a gigabyte passes through: freed memory that the process keeps would add up."""
     values = np.random.default_rng(4).integers(0, 1 << 60, ROWS)

@@ -149,6 +149,7 @@ def test_opening_a_file(tmp_path: Path, version: str) -> None:
     assert store.requests == 2
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("version", ["2.0", "2.1"])
 def test_three_of_ten_thousand_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str) -> None:

@@ -212,6 +212,7 @@ def work(path):
 """
 
 
+@pytest.mark.slow
 def test_memory_holds_a_few_batches_only(write):
     ds = write({"v": fixed(vectors(rows=250_000, dim=128))})  # 128 MB
     rows, peak = peak_memory(_SEARCH, ds.uri)

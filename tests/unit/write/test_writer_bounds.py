@@ -55,6 +55,7 @@ def growth(folder: Path, batches: int, version: str) -> int:
     return int(done.stdout)
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     """50 MiB and 200 MiB of data: what the larger file adds is far below its size."""
     small, large = growth(tmp_path, 12, "2.1"), growth(tmp_path, 50, "2.1")
