@@ -287,8 +287,8 @@ class _Reader:
             return build.column(self.schema, [*column.parts, name.value.as_py()], exact=False)
         if not at.is_struct(column.type):
             raise InvalidFilterError(f"{column} is not a struct", remedy="Write a struct field as a.b")
-        found = build.column(pa.schema(list(column.type)), [name.value.as_py()], exact=False)
-        return operations.sql_function("get_field", [column, Literal(scalar(found.parts[0]))])
+        field = build.column(pa.schema(list(column.type)), [name.value.as_py()], exact=False)
+        return operations.sql_function("get_field", [column, Literal(scalar(field.parts[0]))])
 
     def _column(self, parts: list[Any]) -> Node:
         names = [part.name for part in parts]

@@ -9,7 +9,6 @@ import itertools
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Self
 
 import numpy as np
@@ -159,9 +158,7 @@ class ExternalSorter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._folder is not None:
             self._folder.cleanup()
 

@@ -216,9 +216,9 @@ class _Merge:
             if not len(places):
                 continue
             seen[matched] = True
-            found, chosen = self._clauses_of(batch, places, matched, sources, conditions)
+            sources_of_rows, chosen = self._clauses_of(batch, places, matched, sources, conditions)
             addresses.append(batch.column(batch.num_columns - 1).to_numpy()[places])
-            rows.append(found)
+            rows.append(sources_of_rows)
             clauses.append(chosen)
         self._reporter.end()
         return _Matches(joined(addresses), _joined(rows), _joined(clauses)), np.flatnonzero(seen)

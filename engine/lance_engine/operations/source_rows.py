@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterable, Sequence
-from types import TracebackType
 from typing import Final, Self
 
 import numpy as np
@@ -36,9 +35,7 @@ class SourceRows:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._batches = []
         if self._file is not None:
             self._file.close()

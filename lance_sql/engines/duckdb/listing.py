@@ -86,8 +86,8 @@ class Listing:
                 shadow.execute(f"CREATE SCHEMA IF NOT EXISTS {quote(space)}.{quote(schema)}")
             for listed in self._listed():
                 counts[listed] = self._create(shadow, listed)
-            found = shadow.sql(f"SELECT * FROM {name} {_within(shadow, name, spaces)}").to_arrow_table()
-        return _numbered(_counted(found, counts))
+            answer = shadow.sql(f"SELECT * FROM {name} {_within(shadow, name, spaces)}").to_arrow_table()
+        return _numbered(_counted(answer, counts))
 
     def _listed(self) -> Iterator[Listed]:
         """All datasets, under all of their names."""
@@ -124,18 +124,18 @@ def _within(shadow: duckdb.DuckDBPyConnection, name: str, spaces: set[str]) -> s
     return f"WHERE {' AND '.join(conditions)}" if conditions else ""
 
 
-def _counted(found: pa.Table, counts: dict[tuple[str, str, str], int]) -> pa.Table:
+def _counted(listed: pa.Table, counts: dict[tuple[str, str, str], int]) -> pa.Table:
     """``duckdb_tables()`` with the numbers of rows."""
-    place = found.schema.get_field_index("estimated_size")
+    place = listed.schema.get_field_index("estimated_size")
     if place < 0:
-        return found
-    rows: list[dict[str, Any]] = found.select(["database_name", "schema_name", "table_name"]).to_pylist()
-    sizes = pa.array([counts[tuple(row.values())] for row in rows], found.schema.field(place).type)
-    return found.set_column(place, found.schema.field(place), sizes)
+        return listed
+    rows: list[dict[str, Any]] = listed.select(["database_name", "schema_name", "table_name"]).to_pylist()
+    sizes = pa.array([counts[tuple(row.values())] for row in rows], listed.schema.field(place).type)
+    return listed.set_column(place, listed.schema.field(place), sizes)
 
 
-def _numbered(found: pa.Table) -> pa.Table:
-    for place, field in enumerate(found.schema):
+def _numbered(listed: pa.Table) -> pa.Table:
+    for place, field in enumerate(listed.schema):
         if field.name.endswith("_oid") and pa.types.is_integer(field.type):
-            found = found.set_column(place, field, pc.add(found.column(place), _FIRST_NUMBER))
-    return found
+            listed = listed.set_column(place, field, pc.add(listed.column(place), _FIRST_NUMBER))
+    return listed
