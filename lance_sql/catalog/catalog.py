@@ -28,6 +28,7 @@ from lance_sql.catalog.namespaces import (
     DirectoryNamespace,
     Namespace,
     Place,
+    is_dataset_path,
     is_remote,
     join,
     named,
@@ -515,8 +516,6 @@ def _is_other_word(reference: Reference, registered: _Names, tables: _Tables | N
 
 
 def _is_dataset_path(location: str, certain: bool) -> bool:
-    # A path may end with the parameters of a manifest store.
-    location = location.partition("?")[0].rstrip("/")
-    if location.endswith(SUFFIX):
+    if is_dataset_path(location):
         return True
     return certain and os.path.isdir(os.path.join(location, "_versions"))

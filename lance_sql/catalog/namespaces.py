@@ -226,6 +226,11 @@ def named(name: str, names: list[str]) -> str | None:
     return matches[0] if len(matches) == 1 else None
 
 
+def is_dataset_path(name: str) -> bool:
+    """Whether a name is plainly the path of a dataset; parameters of a manifest store may follow it."""
+    return any(part.rstrip("/").endswith(SUFFIX) for part in (name, name.partition("?")[0]))
+
+
 def is_remote(location: str) -> bool:
     """Whether a location is a URI."""
     return "://" in location

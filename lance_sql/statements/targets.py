@@ -8,6 +8,7 @@ from lance_engine.errors import UnsupportedFeatureError
 
 from lance_sql.catalog.catalog import Catalog
 from lance_sql.catalog.dataset import SqlDataset
+from lance_sql.catalog.namespaces import is_dataset_path
 from lance_sql.syntax.source import rename
 from lance_sql.text.reference import Reference, split_suffix
 from lance_sql.text.tokens import quote
@@ -45,7 +46,7 @@ def find_named(
 def location(catalog: Catalog, table: exp.Table) -> str | None:
     """The location for a new dataset with this name; None if it is a table of the engine."""
     name = dotted(table)
-    if name == table.name and _is_quoted(table) and name.rstrip("/").endswith(_SUFFIX):
+    if name == table.name and _is_quoted(table) and is_dataset_path(name):
         return name
     return catalog.new_place(name, dots=name != table.name)
 

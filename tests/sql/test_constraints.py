@@ -179,3 +179,13 @@ def test_texts_of_strangers_are_not_executed(session: lance_sql.Session, tmp_pat
         dataset.update_schema_metadata({CHECKS: stored})
     assert not secret.exists()
     assert names(session) == []
+
+
+@pytest.mark.parametrize("kind", ["STRUCT(a INT)", "INT[]", "INT[2]"])
+def test_a_key_keeps_a_type_that_keys_can_have(tmp_path: Path, kind: str) -> None:
+    with lance_sql.connect(tmp_path) as session:
+        session.sql("CREATE TABLE k (id INT UNIQUE)")
+        session.sql("INSERT INTO k VALUES (1), (2)")
+        with pytest.raises(LanceError, match=r"cannot be used in a key"):
+            session.sql(f"ALTER TABLE k ALTER id TYPE {kind} USING NULL::{kind}")
+        assert session.sql("SELECT typeof(id) FROM k").fetchall() == [("INTEGER",)] * 2

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from lance_engine.errors import (
     CommitConflictError,
+    ConstraintError,
     DatasetExistsError,
     DatasetNotFoundError,
     LanceError,
@@ -133,3 +134,40 @@ def test_a_folder_of_a_bucket_is_attached(object_store: ObjectStore, engine: str
     cheap = object_store.s3("north/cheap.lance")
     with pytest.raises(DatasetNotFoundError):
         lance_sql.open(cheap, storage_options=options)
+
+
+@pytest.mark.parametrize(
+    ("store", "kind", "key"),
+    [
+        ("ddb", "BIGINT", "i"),
+        ("s3", "UUID", "md5(i::VARCHAR)::UUID"),
+        ("s3", "TIMETZ", "TIMETZ '00:00:00' + to_seconds(i)"),
+    ],
+)
+def test_keys_hold_in_a_bucket(object_store: ObjectStore, store: str, kind: str, key: str) -> None:
+    """Also of two writers who know nothing of each other."""
+    uri = getattr(object_store, store)("shop/sales.lance")
+    first, other = (lance_sql.connect(storage_options=object_store.options) for _ in range(2))
+    with first, other:
+        first.sql(f"CREATE TABLE '{uri}' (k {kind} PRIMARY KEY, v INT)")
+        first.sql(f"INSERT INTO '{uri}' SELECT {key}, 1 FROM range(50) r(i)")
+        other.sql(
+            f"INSERT INTO '{uri}' SELECT {key}, 2 FROM range(40, 60) r(i) ON CONFLICT DO UPDATE SET v = 2"
+        )
+        with pytest.raises(ConstraintError, match="Duplicate key"):
+            first.sql(f"INSERT INTO '{uri}' SELECT {key}, 3 FROM range(55, 70) r(i)")
+        first.sql(
+            f"MERGE INTO '{uri}' t USING (SELECT {key} AS k FROM range(59, 62) r(i)) s USING (k) "
+            "WHEN MATCHED THEN UPDATE SET v = 4 WHEN NOT MATCHED THEN INSERT (k, v) VALUES (s.k, 5)"
+        )
+        counts = other.sql(f"SELECT v, count(*), count(DISTINCT k) FROM '{uri}' GROUP BY v ORDER BY v")
+        assert counts.fetchall() == [(1, 40, 40), (2, 19, 19), (4, 1, 1), (5, 2, 2)]
+
+
+def test_a_bucket_is_listed_as_duckdb_lists_its_tables(object_store: ObjectStore) -> None:
+    with lance_sql.connect(object_store.s3("lake"), storage_options=object_store.options) as session:
+        session.sql("CREATE TABLE t (id INTEGER PRIMARY KEY, b VARCHAR DEFAULT 'x')")
+        session.sql("INSERT INTO t (id) VALUES (1), (2)")
+        listed = session.sql("SELECT table_name, estimated_size, has_primary_key FROM duckdb_tables()")
+        assert listed.fetchall() == [("t", 2, True)]
+        assert session.sql("DESCRIBE t").fetchall()[1] == ("b", "VARCHAR", "YES", None, "'x'", None)

@@ -13,6 +13,7 @@ from typing import Any, Final, NoReturn
 
 import pyarrow as pa
 
+from lance_engine.constraints.hashes import check_key_type
 from lance_engine.constraints.uniqueness import Duplicates, NewKeys
 from lance_engine.errors import CommitConflictError, ConstraintError, LanceError, UnsupportedFeatureError
 from lance_engine.expr import build
@@ -75,6 +76,8 @@ class RowChecks:
         changed, kept = _changed(version, before, key.fields, operation)
         if not changed:
             return
+        for name in key.columns:  # whose type may have changed
+            check_key_type(name, version.schema.field(name).arrow_type)
         files = frozenset(file.path for fragment in changed for file in fragment.files)
         reader_for = shared_readers(version)
         ids = [fragment.id for fragment in changed]
