@@ -33,6 +33,8 @@ CLOSE = [
     ("restore", "append"),
     ("add column", "append"),
     ("clean up", "append"),
+    ("replace rows", "add check"),
+    ("replace rows", "add key"),
 ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -13,14 +14,22 @@ from unittest import mock
 
 import pyarrow as pa
 from lance_engine.dataset import DatasetVersion
-from lance_engine.errors import CommitConflictError, IncompatibleChangeError, LanceError
+from lance_engine.errors import (
+    CommitConflictError,
+    IncompatibleChangeError,
+    LanceError,
+    SchemaMismatchError,
+)
 from lance_engine.io import MemoryStore
 from lance_engine.table.versions import list_versions, open_snapshot
 from lance_engine.write.dataset import write_dataset
+from pyspark.sql.pandas.types import from_arrow_schema
 from simulated_store import FAULTS, Run, Simulation, copied
 
 import lance_sql
 from lance_sql.catalog.dataset import SqlDataset
+from lance_sql.spark.job import WriteJob
+from lance_sql.spark.options import Options
 
 Change = Callable[[DatasetVersion], object]
 
@@ -48,6 +57,22 @@ def _statement(text: str) -> Change:
             session.sql(text)
 
     return run
+
+
+def _replace_rows(dataset: DatasetVersion) -> None:
+    """INSERT OVERWRITE in a catalog of Spark: other rows, under the same definition."""
+    options = Options.parse({"path": "t", "planner.keeps_schema": "true"})
+    try:
+        job = WriteJob(
+            dataclasses.replace(options, path=dataset.snapshot.store),
+            from_arrow_schema(dataset.schema),
+            True,
+        )
+    except SchemaMismatchError as error:  # Spark analyzed the statement with other columns
+        raise CommitConflictError("The columns changed since the statement was analyzed") from error
+    job.require_kept_schema(dataset.snapshot)
+    columns = {field.name: pa.array([800, 801], field.type) for field in dataset.schema}
+    job.publish([job.write([pa.record_batch(columns)])])
 
 
 #: The changes, by name.
@@ -92,6 +117,9 @@ CHANGES: dict[str, Change] = {
     "rename column": lambda ds: ds.rename_column("b", "renamed"),
     "alter column": lambda ds: ds.alter_column("b", type=pa.float64()),
     "restore": lambda ds: ds.restore(1),
+    "replace rows": _replace_rows,
+    "add check": lambda ds: ds.add_check("id < 1000", "small"),
+    "add key": lambda ds: ds.add_key(["id"]),
     "config": lambda ds: ds.update_config({"key": "value"}),
     "tag": lambda ds: ds.tags.create("tag", ds.version),
     "branch": lambda ds: ds.branches.create("branch", ds.version),
@@ -116,6 +144,7 @@ KINDS: Final = (
     ("compact", "append", "append the same", "create index", "optimize index", "drop index"),
     ("replace column", "add column", "drop column", "rename column", "alter column"),
     ("overwrite", "restore", "config", "tag", "branch", "clean up"),
+    ("replace rows", "add check", "add key"),
 )
 
 
@@ -181,7 +210,8 @@ def state(store: MemoryStore) -> State:
     tags = {name: content(open_tagged(store, number)) for name, number in tag_versions(dataset).items()}
     branches = sorted(branch.name for branch in dataset.branches.list())
     config = sorted(dataset.snapshot.manifest.config.items())
-    return content(dataset), str(table.schema), tuple(names), str(tags), tuple(branches), tuple(config)
+    definition = f"{table.schema} {dataset.inspect.constraints().to_pylist()}"
+    return content(dataset), definition, tuple(names), str(tags), tuple(branches), tuple(config)
 
 
 def tag_versions(dataset: DatasetVersion) -> dict[str, int]:
