@@ -73,7 +73,7 @@ $(STAMPS)/dev: $(BUILD_INPUTS) | $(STAMPS)/build-requirements
 
 # --- what to run ----------------------------------------------------------------------------------------------------
 
-.PHONY: help demo test test-all test-pushdowns test-datafusion test-matrix test-spark-versions test-sail test-tools test-wheel-spark fuzz mutants differential planted-faults mutation endurance races lint format bench bench-spark bench-report docs screenshots wheel test-wheel first-minutes test-aarch64 setup clean
+.PHONY: help demo test test-all test-pushdowns test-datafusion test-matrix test-spark-versions test-sail test-tools test-wheel-spark fuzz mutants differential planted-faults mutation coverage endurance races lint format bench bench-spark bench-report docs screenshots wheel test-wheel first-minutes test-aarch64 setup clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 12
@@ -167,6 +167,14 @@ mutation: $(STAMPS)/dev  ## Change single expressions of the code: which changes
 
 planted-faults: $(STAMPS)/dev  ## Put mended faults back one by one: after how many seconds is each found?
 	@$(BIN)/python tests/differential/planted.py
+
+# Without coverage of what runs in other processes. The report is build/coverage.txt: lines and branches by file.
+coverage: $(STAMPS)/dev  ## Which lines and branches of both packages does no test of tests/unit and tests/sql enter?
+	@test -d build/coverage || $(BIN)/pip install --quiet --no-deps --target build/coverage coverage
+	@PYTHONPATH=build/coverage COVERAGE_FILE=build/coverage.data $(BIN)/python -m coverage run --branch \
+	  --source engine/lance_engine,lance_sql -m pytest -q -m 'not slow' $(or $(PYTEST_ARGS),tests/unit tests/sql)
+	@PYTHONPATH=build/coverage COVERAGE_FILE=build/coverage.data $(BIN)/python -m coverage report --show-missing > build/coverage.txt
+	@tail -1 build/coverage.txt
 
 endurance: $(STAMPS)/dev  ## Hours of use in half an hour: interrupts, iterations, writers, kills, full disks
 	@LANCE_SQL_ROUNDS=10000 $(BIN)/python -m pytest -m slow tests/faults/test_long_runs.py tests/faults/test_endurance.py \

@@ -244,9 +244,23 @@ class Statements:
         return "SHOW TABLES"
 
     def _prepare(self) -> str:
+        if self._random.random() < 0.4:
+            source = self._source()
+            name = self._name(source, COLUMNS[:4])
+            return self._random.choice(
+                [
+                    f"PREPARE q AS SELECT id, {name} FROM {source} WHERE {name} >= $1 OR id = $2",
+                    f"PREPARE q AS UPDATE {self._table()} SET id = id + $2 WHERE id = $1 OR id = 3",
+                    f"PREPARE q AS DELETE FROM {self._table()} WHERE id IN ($1, $2)",
+                    f"PREPARE q AS INSERT INTO {self._table()} (id) VALUES ($1), ($2 + 10)",
+                ]
+            )
         return f"PREPARE p{self._random.randint(0, 2)} AS {self._query()}"
 
     def _execute(self) -> str:
+        if self._random.random() < 0.4:
+            values = ["0", "2", "7", "NULL", "1.5", "'3'"]
+            return f"EXECUTE q({self._random.choice(values)}, {self._random.choice(values[:3])})"
         return f"EXECUTE p{self._random.randint(0, 2)}"
 
     def _view(self) -> str:
