@@ -90,6 +90,9 @@ test: $(STAMPS)/dev  ## Every test but the slow ones (TEST_WORKERS=2 processes),
 test-all: lint  ## Lint, then every test
 	@LANCE_SQL_EXAMPLES=20 $(BIN)/python -m pytest -n $(TEST_WORKERS) $(PYTEST_ARGS)
 
+# Whatever `make test` leaves out of large matrices; only single long tests stay behind `make test-all`.
+test-pushdowns test-datafusion test-matrix test-spark-versions: export LANCE_SQL_CASES = all
+
 test-pushdowns: $(STAMPS)/dev  ## The SQL tests without pushdowns, and with all of them forced
 	@for setting in DISABLED_PUSHDOWNS=all FORCE_PUSHDOWNS=true; do \
 	  env LANCE_SQL_$$setting $(BIN)/python -m pytest -n $(TEST_WORKERS) -m 'not slow' tests/sql; \
@@ -186,7 +189,8 @@ races: $(STAMPS)/dev  ## Upserts of the same keys by two to eight writers: dupli
 lint: $(STAMPS)/dev  ## ruff, mypy (strict) and clang-format, changing nothing
 	@$(BIN)/ruff check --quiet
 	@$(BIN)/ruff format --check --quiet || { $(BIN)/ruff format --check; exit 1; }
-	@$(BIN)/mypy --no-error-summary -p lance_engine -p lance_sql -p demo -p benchmarks -p reference
+	@$(BIN)/python tests/docs/typed_examples.py build/examples/page_examples
+	@MYPYPATH=build/examples $(BIN)/mypy --no-error-summary -p lance_engine -p lance_sql -p demo -p benchmarks -p reference -p page_examples
 	@$(BIN)/clang-format --dry-run -Werror $(KERNELS)
 
 format: $(STAMPS)/dev  ## Reformat Python and C++ sources in place

@@ -13,8 +13,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import quick_commands
-
 FENCE = re.compile(r"^```(\w*)\s*$")
 NOT_RUN = re.compile(r"^<!-- not run: (\S.*) -->$")
 NEEDS = re.compile(r"^<!-- needs: (\w+) -->$")
@@ -93,6 +91,8 @@ def run_sql(block: Block) -> None:
 
 def run_bash(block: Block) -> str:
     """What it prints, in the current directory, with this environment's commands first on PATH."""
+    import quick_commands
+
     folders = [quick_commands.folder(), Path(sys.executable).parent, os.environ["PATH"]]
     path = os.pathsep.join(map(str, folders))
     command = ["bash", "-euo", "pipefail", "-c", block.code]

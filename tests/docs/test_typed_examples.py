@@ -1,4 +1,7 @@
-"""The Python of the README and the docs passes `mypy --strict`, as the program of a user would."""
+"""The Python of the README and the docs passes `mypy --strict`, as the program of a user would.
+
+`make lint` checks it, too.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from documentation import code_blocks
+from typed_examples import write
 
 ROOT = Path(__file__).parents[2]
-#: Not checked: the stubs of the libraries named are not complete enough for these.
-UNTYPED = ("integrations.md", "spark.md", "from-delta.md")
-PAGES = [
-    page
-    for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
-    if page.name not in UNTYPED and any(block.language == "python" for block in code_blocks(page))
-]
 #: Not of concern here; some have no types.
 LIBRARIES = (
     "botocore",
@@ -68,15 +64,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 def test_the_examples_are_typed(folder: Path) -> None:
-    programs = []
-    for page in PAGES:
-        lines: list[str] = []
-        for block in code_blocks(page):
-            if block.language == "python":
-                # Errors have the line numbers of the page.
-                lines += [""] * (block.line - 1 - len(lines)) + block.code.splitlines()
-        programs.append(folder / f"{page.stem.replace('-', '_').lower()}_page.py")
-        programs[-1].write_text("\n".join(lines) + "\n")
+    programs = write(folder / "page_examples")
     assert check(folder, *programs) == ""
 
 

@@ -32,7 +32,7 @@ TARGETS = [
 KEPT = [target for target in TARGETS if target.load]
 
 
-@pytest.mark.sampled(40)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: str(target.name))
 def test_changed_inputs_lead_to_errors_for_bad_files(target: Target) -> None:
     rng = random.Random(target.name)

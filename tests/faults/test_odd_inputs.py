@@ -109,7 +109,7 @@ def refused(run: Callable[[], Any]) -> None:
         run()
 
 
-@pytest.mark.sampled(30)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", TABLES)
 @pytest.mark.filterwarnings("ignore")
 def test_tables(tmp_path: Path, engines: Any, name: str) -> None:

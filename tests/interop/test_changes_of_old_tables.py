@@ -35,7 +35,7 @@ def kept(name: str, folder: Path) -> Path:
     return folder / name
 
 
-@pytest.mark.sampled(15)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("change", QUICK, ids=lambda change: change.__name__)
 @pytest.mark.parametrize(
     "name", ["no-highest-id-0.30.0", "first-fragment-gone-0.27.0", "no-file-version-0.15.0"]

@@ -47,7 +47,7 @@ def values_page(encode: Encode, version: tuple[int, int]) -> handmade.Page:
     return handmade.mini_block(arrays, ROWS, chunks, version == (2, 2))
 
 
-@pytest.mark.sampled(25)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("version", VERSIONS, ids=str)
 @pytest.mark.parametrize(("scheme", "level"), LEVELS)
 @pytest.mark.parametrize("bits", [8, 16, 32, 64])
@@ -61,7 +61,7 @@ def test_runs(tmp_path: Path, bits: int, scheme: str, level: int | None, version
     check(tmp_path / "file.lance", one_column(pa.array(values)), values_page(encode, version), version)
 
 
-@pytest.mark.sampled(30)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("version", VERSIONS, ids=str)
 @pytest.mark.parametrize(("scheme", "level"), LEVELS)
 @pytest.mark.parametrize("inner", ["flat", "byte_stream_split", "inline_bitpacking", "variable", "fsst"])

@@ -121,7 +121,7 @@ def column(name: str, nulls: bool) -> pa.Array:
     return pc.if_else(valid, array, pa.nulls(ROWS, array.type))
 
 
-@pytest.mark.sampled(30)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("nulls", [False, True])
 @pytest.mark.parametrize("version", ["2.0", *BOTH])
 @pytest.mark.parametrize("name", CASES)

@@ -68,7 +68,7 @@ def documented() -> list[str]:
     ]
 
 
-@pytest.mark.sampled(40)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("where", documented())
 def test_examples_of_the_page(uri: str, where: str) -> None:
     where = where.replace("\\|", "|")
@@ -135,7 +135,7 @@ MORE = """
 """
 
 
-@pytest.mark.sampled(25)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("where", [line.strip() for line in MORE.strip().splitlines()])
 def test_more_conditions(uri: str, where: str) -> None:
     assert ours(uri, where) == theirs(uri, where)

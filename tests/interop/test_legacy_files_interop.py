@@ -32,7 +32,7 @@ KINDS = by_kind(
 )
 
 
-@pytest.mark.sampled(30)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("pairs", KINDS)
 def test_scan_ranges_and_rows(
     tmp_path: Path, pairs: list[tuple[Case, str]], subtests: pytest.Subtests

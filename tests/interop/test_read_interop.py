@@ -17,7 +17,7 @@ from pylance_files import write_dataset
 Pairs = list[tuple[Case, str]]
 
 
-@pytest.mark.sampled(60)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("pairs", by_kind([*all_cases(), *blob_cases()], with_2_0=True))
 def test_the_corpus(tmp_path: Path, pairs: Pairs, subtests: pytest.Subtests) -> None:
     for case, version in pairs:

@@ -43,7 +43,7 @@ def check(uri: Path, table: pa.Table) -> None:
             assert not difference(reader.read_range(start, length).to_table(), table.slice(start, length))
 
 
-@pytest.mark.sampled(60)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("pairs", KINDS)
 def test_the_corpus(pairs: list[tuple[Case, str]], tmp_path: Path, subtests: pytest.Subtests) -> None:
     for case, version in pairs:

@@ -51,7 +51,7 @@ def check_reads(path: Path, table: pa.Table) -> None:
     assert not difference(reader.take_rows(rows.tolist()).to_table(), table.take(pa.array(rows)))
 
 
-@pytest.mark.sampled(60)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("pairs", by_kind(all_cases()))
 def test_pylance_reads_the_corpus(
     pairs: list[tuple[Case, str]], tmp_path: Path, subtests: pytest.Subtests

@@ -167,7 +167,7 @@ def merged(rows: Rows, *, more: bool) -> Rows:
     return sorted([*rows, *((key, 7) for key in MERGED if key not in known), *([(50, 7)] if more else [])])
 
 
-@pytest.mark.sampled(30)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("other", OTHERS)
 @pytest.mark.parametrize(
     "merge", [pytest.param(merge, marks=() if merge in FEW else pytest.mark.slow) for merge in MERGES]

@@ -71,7 +71,7 @@ def test_added_columns_come_last(dataset: DatasetVersion) -> None:
     assert table.coded_columns == ("text", "flag")
 
 
-@pytest.mark.sampled(40)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("dictionaries", [False, True])
 @pytest.mark.parametrize("columns", [None, ["text#"], ["text", "text#"], ["id", "flag#"]])
 @pytest.mark.parametrize("filter", [None, "id % 2 = 0", "id % 200 = 1", "text = 'Text 7'", "half > 3"])

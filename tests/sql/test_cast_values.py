@@ -72,7 +72,7 @@ def _answer(connection: Any, statements: list[str], reading: Any) -> object:
     return failed, reading.execute("SELECT * FROM t ORDER BY ALL").fetchall()
 
 
-@pytest.mark.sampled(25)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(("kind", "first", "new"), VALUES)
 def test_values_are_cast_as_in_duckdb(tmp_path: Path, engine: str, kind: str, first: str, new: str) -> None:
     with (

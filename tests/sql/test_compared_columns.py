@@ -97,7 +97,7 @@ def test_order(text: str, orders: bool) -> None:
     assert keys.columns["a"].orders is orders
 
 
-@pytest.mark.sampled(25)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(
     "text",
     [

@@ -43,7 +43,7 @@ def test_there_are_cases():
     assert {gap for case in ALL_CASES for gap in case.gaps} <= {"duckdb", "datafusion", "spark"}
 
 
-@pytest.mark.sampled(120)
+@pytest.mark.sampled(80)
 @pytest.mark.parametrize("case", ALL_CASES, ids=lambda case: case.name)
 def test_case(case, connection, engine):
     lacking = missing_function(engine, case.statement)

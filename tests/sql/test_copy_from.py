@@ -53,7 +53,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.sampled(15)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("statement", STATEMENTS)
 def test_files_are_read_as_by_duckdb(tmp_path: Path, files: Path, engine: str, statement: str) -> None:
     text = statement.replace("{", f"{files}/").replace("}", "")

@@ -123,7 +123,7 @@ def answers(place: Path, text: str) -> tuple[pa.Table, pa.Table, bool]:
         return result.arrow(), own.sql(text).to_arrow_table(), is_coded(result)
 
 
-@pytest.mark.sampled(15)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("text", [*CODED, *AS_THEY_ARE])
 def test_groups_are_those_of_the_strings(place: Path, text: str) -> None:
     found, expected, numbered = answers(place, text)

@@ -48,7 +48,7 @@ def sessions():
         yield ours, theirs
 
 
-@pytest.mark.sampled(30)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("value", VALUES)
 def test_values_are_those_of_duckdb(sessions, value):
     ours, theirs = sessions

@@ -209,7 +209,7 @@ def ours(connections: list[Any]) -> Callable[[str], tuple[Any, Any]]:
     return functools.cache(lambda merge: outcome(con, merge_statement(merge, folder)))
 
 
-@pytest.mark.sampled(40)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("merge", MERGES.splitlines())
 def test_merge_means_what_it_means_in_duckdb(
     connections: list[Any], ours: Callable[[str], tuple[Any, Any]], merge: str

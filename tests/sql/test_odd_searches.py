@@ -109,7 +109,7 @@ NEAREST: list[tuple[dict[str, Any], str | None]] = [
 ]
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(("arguments", "wrong"), NEAREST, ids=lambda value: str(value)[:40])
 def test_vectors(folder: str, arguments: dict[str, Any], wrong: str | None) -> None:
     for name, rows in FOUND.items():

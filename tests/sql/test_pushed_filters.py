@@ -146,7 +146,7 @@ DUCKDB_ONLY = [
 DATAFUSION_KEEPS = ("f <= 0.5", "k IN ('u', 'w', 'x', 'y')")
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(("condition", "pushed"), CONDITIONS + DUCKDB_ONLY)
 def test_duckdb(condition: str, pushed: bool) -> None:
     dataset = Recording(TABLE)
@@ -159,7 +159,7 @@ def test_duckdb(condition: str, pushed: bool) -> None:
     assert bool(dataset.filters) == pushed, dataset.filters
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("condition", [text for text, _ in CONDITIONS])
 def test_datafusion(condition: str) -> None:
     dataset = Recording(TABLE)

@@ -64,7 +64,7 @@ def test_values_that_fail_leave_the_table_as_it_was(connection: lance_sql.Connec
     assert connection.sql("SELECT count(*) FROM t.versions").fetchall() == [(1,)]
 
 
-@pytest.mark.sampled(30)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("expressions", ANSWERED)
 @pytest.mark.parametrize("statement", STATEMENTS)
 def test_answered_as_in_duckdb(connection: lance_sql.Connection, statement: str, expressions: str) -> None:

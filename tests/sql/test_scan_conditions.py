@@ -62,7 +62,7 @@ def conditions_on_parts(connection, text, params=None):
     return list(dict.fromkeys(filters))
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(
     ("text", "condition"),
     [

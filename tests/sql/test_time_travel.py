@@ -52,7 +52,7 @@ def committed_at(history, version):
     return versions[version - 1]["committed_at"]
 
 
-@pytest.mark.sampled(30)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(
     ("table", "expected"),
     [
@@ -119,7 +119,7 @@ def test_row_ids_when_named(rows):
     assert rows("SELECT * FROM t AT (VERSION => 1)") == [(1,)]
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

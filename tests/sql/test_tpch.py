@@ -52,7 +52,7 @@ def test_all_queries_are_there():
     assert [path.stem for path in QUERIES] == [f"q{number:02d}" for number in range(1, 23)]
 
 
-@pytest.mark.sampled(22)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("path", QUERIES, ids=lambda path: path.stem)
 def test_query(path, parquet, lance, engine):
     text = path.read_text()

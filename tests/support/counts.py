@@ -29,6 +29,8 @@ def spread(cases: Sequence[Case], quick: int) -> list[Case]:
 
 def mark_most_as_slow(items: Sequence[pytest.Item]) -> None:
     """Of the cases of a test, some run in a quick run: as many as ``sampled(count)`` or its folder says."""
+    if os.environ.get("LANCE_SQL_CASES") == "all":  # a run with other versions or settings
+        return
     tests: dict[tuple[str, str], list[pytest.Function]] = {}
     for item in items:
         if isinstance(item, pytest.Function) and hasattr(item, "callspec") and not is_slow(item):

@@ -15,7 +15,7 @@ from pylance_files import write_file
 from reference import file as reference_file
 
 
-@pytest.mark.sampled(60)
+@pytest.mark.sampled(35)
 @pytest.mark.parametrize("pairs", by_kind([*all_cases(), *blob_cases()], with_2_0=True))
 def test_reads_what_pylance_writes(
     tmp_path: Path, pairs: list[tuple[Case, str]], subtests: pytest.Subtests
