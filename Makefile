@@ -73,7 +73,7 @@ $(STAMPS)/dev: $(BUILD_INPUTS) | $(STAMPS)/build-requirements
 
 # --- what to run ----------------------------------------------------------------------------------------------------
 
-.PHONY: help demo test test-all test-pushdowns test-datafusion test-matrix test-spark-versions test-sail test-tools test-wheel-spark fuzz mutants differential planted-faults mutation coverage endurance races lint format bench bench-spark bench-report docs screenshots wheel test-wheel first-minutes test-aarch64 setup clean
+.PHONY: help demo test test-all test-pushdowns test-datafusion test-matrix test-spark-versions test-sail test-tools test-wheel-spark fuzz mutants differential planted-faults mutation coverage endurance races lint format bench bench-spark bench-report docs screenshots wheel test-wheel first-minutes first-hour sbom test-aarch64 setup clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 12
@@ -230,6 +230,16 @@ test-wheel: wheel  ## Install the wheel into empty environments, with Spark too,
 
 first-minutes: wheel  ## Follow the README in a fresh clone and with a fresh wheel; the transcript is build/first_minutes.txt
 	@$(BIN)/python packaging/first_minutes.py build/first_minutes.txt
+
+first-hour: $(STAMPS)/dev  ## Six trials as new users with other habits; transcripts and pictures are in build/first_hour
+	@test -d build/jupyter || $(BIN)/pip install --quiet --target build/jupyter nbconvert ipykernel
+	@PYTHONPATH=$(CURDIR)/build/jupyter JUPYTER_PATH=$(CURDIR)/build/jupyter/share/jupyter $(BIN)/python packaging/first_hour/run.py
+
+sbom: wheel  ## List what the wheel contains and needs, with licences, in build/sbom.json (CycloneDX)
+	@test -d build/cyclonedx || $(BIN)/pip install --quiet --target build/cyclonedx cyclonedx-bom
+	@rm -rf build/sbom && $(BIN)/python -m venv build/sbom
+	@build/sbom/bin/pip install --quiet --find-links dist --pre lance-sql
+	@PYTHONPATH=$(CURDIR)/build/cyclonedx $(BIN)/python packaging/sbom.py build/sbom/bin/python
 
 test-aarch64: $(STAMPS)/dev  ## Cross-compile the kernels for 64-bit ARM and run their unit tests under QEMU
 	@packaging/aarch64.sh

@@ -53,10 +53,13 @@ class LanceError(Exception):
 
         if os.environ.get("LANCE_SQL_DEBUG"):
             return traceback.format_exception(self)
+        left_out = {"lance_engine", "lance_sql", "IPython", "ipykernel"}
         frames = [
             frame
             for frame in traceback.extract_tb(self.__traceback__)
-            if not {"lance_engine", "lance_sql", "IPython", "ipykernel"} & set(frame.filename.split(os.sep))
+            if not left_out & set(frame.filename.split(os.sep))
+            # Python's own modules, such as contextlib
+            and os.path.dirname(frame.filename) != os.path.dirname(os.__file__)
         ]
         return [*traceback.format_list(frames), f"{type(self).__name__}: {self}"]
 

@@ -22,8 +22,11 @@ _STYLE = """
 .lance-plan .lance { border-color: light-dark(#2f6fed, #6d9bf7); border-width: 2px; }
 .lance-plan dl { display: grid; grid-template-columns: fit-content(11em) minmax(12em, 1fr); gap: 0 10px;
   margin: 4px 0 0; font-size: 12px; }
-.lance-plan dt { font-weight: normal; color: light-dark(#667085, #98a2b3); }
-.lance-plan dd { margin: 0; font-family: ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; }
+.lance-plan .box dl > * { float: none; width: auto; margin: 0; padding: 0; } /* not as JupyterLab has it */
+[data-jp-theme-light="true"] .lance-plan { color-scheme: light; }
+[data-jp-theme-light="false"] .lance-plan { color-scheme: dark; }
+.lance-plan .box dl > dt { font-weight: normal; color: light-dark(#667085, #98a2b3); }
+.lance-plan .box dl > dd { font-family: ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; }
 .lance-plan .share { display: block; height: 5px; border-radius: 3px;
   background: light-dark(#dfe4ec, #2c3440); }
 .lance-plan .share i { display: block; height: 5px; border-radius: 3px;
@@ -57,6 +60,9 @@ class PlanPicture(str):
     """A plan as HTML: notebooks show it as a picture, and files of it open in a browser."""
 
     __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"<a plan as {len(self):,} characters of HTML: show it in a notebook, or write it to a file>"
 
     def _repr_html_(self) -> str:
         return str(self)

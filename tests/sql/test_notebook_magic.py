@@ -162,3 +162,13 @@ def test_a_cancelled_operation_leaves_no_version(things, tmp_path, operation):
 
 def test_magic_without_a_notebook(things):
     assert Magic({}).cell("SELECT 1 AS one").fetchall() == [(1,)]
+
+
+@pytest.mark.parametrize("statement", ["SELECT nothing FROM t", "SELECT 1 FROM nowhere", "SELEC 1"])
+def test_errors_show_the_frames_of_the_user_only(statement):
+    with lance_sql.connect() as connection:
+        connection.sql("CREATE TABLE t (a INTEGER)")
+        with pytest.raises(lance_sql.LanceError) as caught:
+            connection.sql(statement)
+    shown = caught.value._render_traceback_()
+    assert [line.split('"')[1] for line in shown if line.startswith("  File")] == [__file__]

@@ -1,0 +1,78 @@
+"""What surrounds a release says the same as the project: the conda recipe, licences, notes, trials."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import json
+import re
+import tomllib
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGING = ROOT / "packaging"
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+#: The names of conda-forge, where they differ.
+CONDA_NAMES = {"duckdb": "python-duckdb"}
+
+
+def listed(section: str) -> set[str]:
+    """The requirements of a section of the recipe, without blanks."""
+    text = (PACKAGING / "conda" / "recipe.yaml").read_text()
+    lines = re.search(rf"^  {section}:\n((?:    - .*\n)+)", text, re.MULTILINE)
+    assert lines is not None
+    return {line.removeprefix("    - ").replace(" ", "") for line in lines[1].splitlines()}
+
+
+def in_conda(requirements: list[str]) -> set[str]:
+    parts = [re.fullmatch(r"([\w-]+)(.*)", line) for line in requirements]
+    return {CONDA_NAMES.get(part[1].lower(), part[1].lower()) + part[2] for part in parts if part}
+
+
+def test_the_conda_recipe_needs_what_the_project_needs() -> None:
+    assert listed("run") == in_conda(PROJECT["project"]["dependencies"]) | {"python>=3.11"}
+    assert listed("host") | {"ninja"} == in_conda(PROJECT["build-system"]["requires"]) | {"python>=3.11"}
+    version = PROJECT["project"]["version"]
+    assert f'version: "{version}"' in (PACKAGING / "conda" / "recipe.yaml").read_text()
+
+
+def test_licences_name_the_versions_that_are_linked() -> None:
+    text = (ROOT / "LICENSE-THIRD-PARTY").read_text()
+    fetched = (ROOT / "engine/kernels/cmake/third_party.cmake").read_text()
+    # The source distributions contain these versions of the libraries.
+    assert re.findall(r"^  (?:zstandard|lz4) ([\d.]+) ", fetched, re.MULTILINE) == ["0.25.0", "4.4.4"]
+    assert re.findall(r"^==== (?:Zstandard|LZ4) ([\d.]+)$", text, re.MULTILINE) == ["1.5.7", "1.9.4"]
+    assert "LICENSE-THIRD-PARTY" in PROJECT["project"]["license-files"]
+
+
+def script(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, PACKAGING / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_release_notes_are_a_section_of_the_changelog() -> None:
+    found = script("release_notes").notes(PROJECT["project"]["version"])
+    assert len(found) > 100
+    assert found in (ROOT / "CHANGELOG.md").read_text()
+    assert "\n## [" not in found
+
+
+TRIALS = sorted((PACKAGING / "first_hour").glob("[0-9]*"))
+
+
+@pytest.mark.parametrize("trial", TRIALS, ids=lambda path: path.name)
+def test_trials_can_be_read(trial: Path) -> None:
+    text = trial.read_text()
+    assert "# mistake" in text
+    match trial.suffix:
+        case ".py":
+            ast.parse(text)
+        case ".ipynb":
+            assert all(cell["outputs"] == [] for cell in json.loads(text)["cells"])
