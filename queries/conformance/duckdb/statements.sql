@@ -231,6 +231,13 @@ SELECT function_name FROM duckdb_functions() WHERE function_name = 'plus';
 SELECT rowid FROM t1 ORDER BY rowid LIMIT 0;
 SELECT current_database() IS NOT NULL, current_schema(), current_user IS NULL, version() IS NULL FROM t1 LIMIT 1;
 SELECT typeof(id), pg_typeof(j) FROM t1 LIMIT 1;
+-- refused: Generated columns are not supported for datasets. Create a view, or provide the value in each INSERT
+CREATE TABLE generated (a INTEGER, b INTEGER GENERATED ALWAYS AS (a * 2) VIRTUAL);
+CREATE SEQUENCE numbers;
+-- refused: A default cannot take the next value of a sequence. Write it in each INSERT: INSERT INTO t VALUES (nextval('s'), ...)
+CREATE TABLE numbered (a INTEGER DEFAULT nextval('numbers'));
+-- refused: A query cannot contain DELETE on a dataset. Run the DELETE ... RETURNING first, and query its result
+WITH gone AS (DELETE FROM t1 RETURNING id) SELECT * FROM gone;
 EXPORT DATABASE 'exported';
 IMPORT DATABASE 'exported';
 DROP TABLE t1;
