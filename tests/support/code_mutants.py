@@ -131,6 +131,7 @@ def apply(root: Path, mutant: CodeMutant) -> bool:
     module = compile(ast.fix_missing_locations(tree), source, "exec")
     new = {code.co_qualname: code for code in _codes(module)}[mutant.function]
     applied = False
+    gc.unfreeze()  # tests freeze what is loaded, which hides it
     for each in gc.get_objects():
         if isinstance(each, FunctionType) and each.__code__.co_filename == source:
             old = each.__code__
