@@ -31,7 +31,7 @@ from lance_sql.syntax.source import as_written, leave_out
 from lance_sql.text.merges import MESSAGE, NO_MESSAGE
 from lance_sql.text.tokens import quote
 from lance_sql.types.casts import stored_value, unchanged_value
-from lance_sql.types.declared import has_wide_decimals
+from lance_sql.types.declared import has_nanoseconds, has_wide_decimals
 from lance_sql.types.duckdb_names import duckdb_types
 from lance_sql.types.stored import stored_batches
 
@@ -96,6 +96,7 @@ def merge(
         _condition(statement),
         schema,
         clauses,
+        shown=returning is not None,
     )
     keys = _matched_columns(statement, schema)
 
@@ -299,10 +300,17 @@ def _is_default(value: exp.Expression) -> bool:
 
 
 def clause_query(
-    target: str, source: str, condition: str, schema: pa.Schema, clauses: Sequence[Clause]
+    target: str,
+    source: str,
+    condition: str,
+    schema: pa.Schema,
+    clauses: Sequence[Clause],
+    *,
+    shown: bool,
 ) -> str:
     """Address, clause and new values of every row to which a clause applies.
 
+    Values that no clause sets are not stored: `shown` if they must be right nevertheless.
     `target` is the name of the dataset in expressions; `source` the text of the other table, with a column
     that is true (`PRESENT`); and `condition` begins with ON or USING.
     """
@@ -332,6 +340,8 @@ def clause_query(
                 cast = stored_value(value, field) if is_wide else f"CAST({value} AS {kind})"
                 cases += f" WHEN {number} THEN {cast}"
         own = f"{target}.{quote(field.name)}"
+        if has_nanoseconds(field.type) and not shown:
+            own = f"CAST(NULL AS {kind})"  # DuckDB may not read it
         own = unchanged_value(own, field) if is_wide else own
         value = f"CASE {named}{cases} ELSE {own} END" if cases else own
         value = value if is_wide else stored_value(value, field)

@@ -186,6 +186,7 @@ def _update_or_insert(
         f"ON {same}",
         schema,
         clauses,
+        shown=returning is not None,
     )
     used = used_parameters(params, text)
 

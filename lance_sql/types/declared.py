@@ -55,6 +55,12 @@ def has_wide_decimals(kind: pa.DataType) -> bool:
     return (at.is_decimal256(kind) and kind.precision > MAX_DIGITS) or any(map(has_wide_decimals, inner))
 
 
+def has_nanoseconds(kind: pa.DataType) -> bool:
+    """Whether there are durations of nanoseconds, of which DuckDB reads whole microseconds only."""
+    inner = (kind.field(place).type for place in range(kind.num_fields))
+    return kind == pa.duration("ns") or any(map(has_nanoseconds, inner))
+
+
 def declared_type(kind: pa.DataType) -> pa.DataType:
     """`kind`, or a type that DuckDB can read instead."""
     if at.is_float16(kind):

@@ -104,6 +104,11 @@ def test_an_update_leaves_what_duckdb_cannot_hold_as_it_is(tmp_path: Path) -> No
             "WHEN MATCHED AND k = 11 THEN UPDATE SET id = 21 "
             "WHEN MATCHED THEN UPDATE SET exact = INTERVAL 1 DAY"
         )
+        with pytest.raises(LanceError, match="would lose data"):
+            session.sql(
+                "MERGE INTO t USING (VALUES (21)) s(k) ON k = id WHEN MATCHED THEN UPDATE SET id = k "
+                "RETURNING exact"
+            )
     found = lance_sql.open(tmp_path / "t.lance").to_table().sort_by("id")
     assert found["id"].to_pylist() == [12, 13, 21]
     assert found["exact"].cast(pa.int64()).to_pylist() == [None, 86_400 * 10**9, 1_000_001]
