@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
 
+from lance_engine.base import nearest_name
 from lance_engine.errors import UnsupportedFeatureError
-from lance_engine.io.storage_options import fsspec_options, is_true, option
+from lance_engine.io.storage_options import KNOWN, fsspec_options, is_true, option
 
 # fsspec option name -> obstore option name.
 _S3: Final = {
@@ -57,6 +58,8 @@ _PREFIXES: Final = {"s3": ("aws_",), "gs": ("google_",), "az": ("azure_storage_"
 # fsspec options with objects or settings of another client as values: that client is then used.
 _ONLY_FSSPEC: Final = frozenset({"session", "credential", "config_kwargs", "client_kwargs", "use_ssl"})
 _CLIENT: Final = ("user_agent", "proxy_url", "proxy_ca_certificate", "proxy_excludes", "root_certificate")
+#: How alike an unknown option is to the one that was meant: `aws_secret_key` may be of another client.
+_NEAR: Final = 0.82
 _CLOUDS: Final = {
     **dict.fromkeys(("s3", "s3a"), "s3"),
     **dict.fromkeys(("gs", "gcs"), "gs"),
@@ -104,6 +107,7 @@ def cloud_of(scheme: str) -> str | None:
 def cloud_config(scheme: str, bucket: str, options: Mapping[str, Any]) -> CloudConfig | None:
     """The configuration for a bucket, None if the options require the fsspec client."""
     cloud = _CLOUDS[scheme]
+    _refuse_misspelt(options, cloud)
     given = fsspec_options(scheme, options)
     insecure = [option(given, "allow_invalid_certificates")]
     match cloud:
@@ -129,6 +133,20 @@ def cloud_config(scheme: str, bucket: str, options: Mapping[str, Any]) -> CloudC
     return CloudConfig(
         cloud, bucket, _sorted(config), _sorted(client), waiting(options), _text(given.get("profile"))
     )
+
+
+def _refuse_misspelt(options: Mapping[str, Any], cloud: str) -> None:
+    """UnsupportedFeatureError for an option that is nearly one that exists; others are of other clients."""
+    known = {*KNOWN, *_MORE[cloud], *_CLIENT, *_ONLY_FSSPEC}
+    for name in options:
+        plain = _without_prefix(name.lower(), cloud)
+        if not known.isdisjoint((name.lower(), plain)):
+            continue
+        near = nearest_name(name.lower(), known, _NEAR) or nearest_name(plain, known, _NEAR)
+        if near is not None:
+            raise UnsupportedFeatureError(
+                f"Unknown storage option {name!r}", remedy=f"Did you mean {near!r}?"
+            )
 
 
 def waiting(options: Mapping[str, Any]) -> Waiting:

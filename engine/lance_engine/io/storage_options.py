@@ -70,6 +70,12 @@ _AZURE: Final = {
     "sas_token": ("azure_storage_sas_token", "azure_storage_sas_key", "sas_key"),
     "anon": ("azure_skip_signature", "skip_signature"),
 }
+#: Options that say how long a request may take.
+TIMEOUTS: Final = (
+    *("connect_timeout", "request_timeout", "timeout"),
+    *("retry_timeout", "client_retry_timeout"),
+)
+_INSECURE: Final = ("allow_invalid_certificates", "aws_allow_invalid_certificates")
 # Options without a counterpart: an endpoint with http:// allows it, and the rest has good defaults.
 _WITHOUT_EFFECT: Final = frozenset(
     {
@@ -84,6 +90,15 @@ _WITHOUT_EFFECT: Final = frozenset(
         "dynamodb_endpoint",
         "manifest_store",
         "max_in_flight",
+    }
+)
+
+#: All options that have a meaning here, in lower case.
+KNOWN: Final = frozenset(
+    {
+        *(name for names in (_S3, _GOOGLE, _AZURE) for pair in names.items() for name in (pair[0], *pair[1])),
+        *(name.lower() for pair in _ENCRYPTION.items() for name in pair),
+        *(*ENDPOINTS, *_REGION, *_VIRTUAL_HOSTS, *TIMEOUTS, *_INSECURE, *_WITHOUT_EFFECT),
     }
 )
 
@@ -139,7 +154,7 @@ def _s3_options(options: Mapping[str, Any]) -> dict[str, Any]:
     renamed = _renamed(options, _S3)
     region = _take(renamed, _REGION)
     virtual_hosts = _take(renamed, _VIRTUAL_HOSTS)
-    insecure = _take(renamed, ("allow_invalid_certificates", "aws_allow_invalid_certificates"))
+    insecure = _take(renamed, _INSECURE)
     client = dict(renamed.get("client_kwargs") or {})
     if region is not None:
         client["region_name"] = region

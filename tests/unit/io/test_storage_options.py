@@ -109,3 +109,23 @@ def test_how_many_requests_may_be_under_way_reaches_every_store(tmp_path: Path) 
     assert max_in_flight_of(FsspecStore("memory://x.lance", {"MAX_IN_FLIGHT": 5})) == 5
     assert max_in_flight_of(open_store(str(tmp_path), options)) is None
     assert "max_in_flight" not in fsspec_options("s3", options)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "name", "meant"),
+    [
+        ("s3", "acces_key_id", "access_key_id"),
+        ("s3", "AWS_REGOIN", "aws_region"),
+        ("s3", "conect_timeout", "connect_timeout"),
+        ("gs", "google_service_acount", "google_service_account"),
+        ("az", "acount_name", "account_name"),
+    ],
+)
+def test_misspelt_options_are_refused(scheme: str, name: str, meant: str) -> None:
+    with pytest.raises(UnsupportedFeatureError, match=rf"Unknown storage option '{name}'\. .*'{meant}'\?"):
+        open_store(f"{scheme}://bucket/x.lance", {name: "value"})
+
+
+@pytest.mark.parametrize("name", ["client_max_retries", "headers.x", "use_listings_cache", "aws_s3_express"])
+def test_options_of_other_clients_are_accepted(name: str) -> None:
+    open_store("s3://bucket/x.lance", {name: "1", "region": "eu-west-1"})
