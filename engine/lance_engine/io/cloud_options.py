@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
 
-from lance_engine.base import nearest_name
 from lance_engine.errors import UnsupportedFeatureError
 from lance_engine.io.storage_options import KNOWN, fsspec_options, is_true, option
+from  import nearest_name
 
 # fsspec option name -> obstore option name.
 _S3: Final = {
@@ -137,12 +137,13 @@ def cloud_config(scheme: str, bucket: str, options: Mapping[str, Any]) -> CloudC
 
 def _refuse_misspelt(options: Mapping[str, Any], cloud: str) -> None:
     """UnsupportedFeatureError for an option that is nearly one that exists; others are of other clients."""
-    known = {*KNOWN, *_MORE[cloud], *_CLIENT, *_ONLY_FSSPEC}
+    common = {*KNOWN, *_CLIENT}
+    known = {*common, *_MORE[cloud], *_ONLY_FSSPEC}
     for name in options:
         plain = _without_prefix(name.lower(), cloud)
         if not known.isdisjoint((name.lower(), plain)):
             continue
-        near = nearest_name(name.lower(), known, _NEAR) or nearest_name(plain, known, _NEAR)
+        near = nearest_name(name.lower(), common, _NEAR) or nearest_name(plain, common, _NEAR)
         if near is not None:
             raise UnsupportedFeatureError(
                 f"Unknown storage option {name!r}", remedy=f"Did you mean {near!r}?"
