@@ -13,7 +13,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from lance_engine.errors import UnsupportedFeatureError
 from lance_engine.io.storage_options import KNOWN, fsspec_options, is_true, option
-from  import nearest_name
+from lance_engine.spelling import nearest
 
 # fsspec option name -> obstore option name.
 _S3: Final = {
@@ -143,7 +143,7 @@ def _refuse_misspelt(options: Mapping[str, Any], cloud: str) -> None:
         plain = _without_prefix(name.lower(), cloud)
         if not known.isdisjoint((name.lower(), plain)):
             continue
-        near = nearest_name(name.lower(), common, _NEAR) or nearest_name(plain, common, _NEAR)
+        near = nearest(name.lower(), common, _NEAR) or nearest(plain, common, _NEAR)
         if near is not None:
             raise UnsupportedFeatureError(
                 f"Unknown storage option {name!r}", remedy=f"Did you mean {near!r}?"
