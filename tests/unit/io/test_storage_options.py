@@ -116,7 +116,7 @@ def test_how_many_requests_may_be_under_way_reaches_every_store(tmp_path: Path) 
     [
         ("s3", "acces_key_id", "access_key_id"),
         ("s3", "AWS_REGOIN", "aws_region"),
-        ("s3", "s3_endpoint", "endpoint"),
+        ("s3", "s3_endpoint", "aws_endpoint"),
         ("s3", "conect_timeout", "connect_timeout"),
         ("gs", "google_service_acount", "google_service_account"),
         ("az", "acount_name", "account_name"),
