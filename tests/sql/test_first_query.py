@@ -120,6 +120,7 @@ def test_the_modules_exist() -> None:
         assert find_spec(name) is not None, name
 
 
+@pytest.mark.pushdowns  # forced, they import more
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", QUERIES)
 def test_the_first_query_imports_little(path: str, name: str) -> None:
