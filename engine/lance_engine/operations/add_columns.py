@@ -24,6 +24,8 @@ from lance_engine.scan.system import SYSTEM_FIELDS
 from lance_engine.schema_tree import Schema
 from lance_engine.table.snapshot import Snapshot
 from lance_engine.write.blob_schema import with_blobs_v2
+from lance_engine.write.check import check_writable
+from lance_engine.write.options import VERSIONS
 
 # How the values of a new column are computed; a type creates a column of nulls.
 NewColumn: TypeAlias = "Value | pa.DataType"
@@ -78,6 +80,8 @@ def _add_nulls(snapshot: Snapshot, fields: pa.Schema) -> Snapshot:
             remedy="Provide values for the column",
         )
     schema = with_columns(snapshot, fields)[1]
+    if (version := VERSIONS.get(snapshot.manifest.storage_version)) is not None:
+        check_writable(schema, version)  # else no later change could write its rows
     return _commit(snapshot, Extended(tuple(snapshot.fragments), ()), schema)
 
 

@@ -13,6 +13,7 @@ from lance_engine.errors import (
     InvalidFilterError,
     SchemaMismatchError,
     UnsupportedFeatureError,
+    UnsupportedTypeError,
 )
 from lance_engine.io import MemoryStore
 from lance_engine.write.dataset import write_dataset
@@ -80,6 +81,17 @@ def test_adding_columns_of_nulls_writes_no_files(dataset: DatasetVersion) -> Non
     assert set(column(after, "n")) == set(column(after, "m")) == {None}
     filled = after.update({"m": "id"}, "id = 5")
     assert [m for m in column(filled, "m") if m is not None] == [5]
+
+
+@pytest.mark.parametrize("version", ["2.0", "2.1", "2.2"])
+def test_columns_of_nulls_are_of_types_that_later_changes_can_write(version: str) -> None:
+    dataset = DatasetVersion(write_dataset(table(), MemoryStore(), data_storage_version=version))
+    added = pa.schema([pa.field("m", pa.map_(pa.string(), pa.int32()))])
+    if version == "2.2":
+        assert dataset.add_columns(added).update({"x": "1.0"}, "id < 3").count_rows() == ROWS
+    else:
+        with pytest.raises(UnsupportedTypeError, match=f"Maps are not supported in file version {version}"):
+            dataset.add_columns(added)
 
 
 def test_field_ids_are_not_used_twice(dataset: DatasetVersion) -> None:
