@@ -80,7 +80,7 @@ def _add_nulls(snapshot: Snapshot, fields: pa.Schema) -> Snapshot:
             remedy="Provide values for the column",
         )
     schema = with_columns(snapshot, fields)[1]
-    if (version := VERSIONS.get(snapshot.manifest.storage_version)) is not None:
+    if (version := VERSIONS.get(snapshot.manifest.storage_version or "")) is not None:
         check_writable(schema, version)  # else no later change could write its rows
     return _commit(snapshot, Extended(tuple(snapshot.fragments), ()), schema)
 
