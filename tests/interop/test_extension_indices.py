@@ -65,3 +65,31 @@ def test_every_row_is_found(tmp_path: Path, kind: str) -> None:
     check()
     known = lance.dataset(uri).to_table(["id"], f"u = X'{(7 * 2**100 + 7).to_bytes(16, 'big').hex()}'")
     assert known["id"].to_pylist() == [7]
+
+
+@pytest.mark.parametrize("builder", ["ours", "pylance"])
+def test_lists_of_them(tmp_path: Path, builder: str) -> None:
+    """Neither side can ask for a UUID in a list: both have to keep such an index through changes."""
+    uri = str(tmp_path / "t.lance")
+
+    def lists(first: int) -> pa.Table:
+        items = pa.array([uuid.UUID(int=n % 30).bytes for n in range(first, first + 40)], pa.binary(16))
+        offsets = pa.array([*range(0, 40, 2), None, 40], pa.int32())
+        return pa.table({"l": pa.ListArray.from_arrays(offsets, items.cast(pa.uuid()))})
+
+    lance.write_dataset(lists(0), uri)
+    if builder == "ours":
+        DatasetVersion.open(uri).create_index("l", "label_list")
+    else:
+        lance.dataset(uri).create_scalar_index("l", "LABEL_LIST")
+    for first, optimizer in ((20, "ours"), (60, "pylance"), (70, "ours")):
+        lance.write_dataset(lists(first), uri, mode="append")
+        if optimizer == "ours":
+            DatasetVersion.open(uri).optimize_indices()
+        else:
+            theirs: Any = lance.dataset(uri)
+            theirs.optimize.optimize_indices()
+        extended: Any = lance.dataset(uri)
+        statistics = extended.stats.index_stats("l_idx")
+        assert statistics["num_unindexed_rows"] == 0, optimizer
+    assert statistics["num_indexed_rows"] == 4 * lists(0).num_rows

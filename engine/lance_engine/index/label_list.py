@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.types as at
 from pyroaring import BitMap
 
+from lance_engine.arrow_values import stored
 from lance_engine.errors import LanceError, UnsupportedFeatureError
 from lance_engine.expr.evaluate import evaluate
 from lance_engine.expr.total_order import has_nan
@@ -116,10 +117,16 @@ def supports(kind: pa.DataType) -> bool:
     return (at.is_list(kind) or at.is_large_list(kind)) and btree.supports(kind.value_type)
 
 
+def _stored_items(kind: pa.DataType) -> pa.DataType:
+    """The type in which the items of lists are stored."""
+    items = kind.value_type
+    return items.storage_type if isinstance(items, pa.BaseExtensionType) else items
+
+
 def entries_of(ids: U64Array, lists: pa.Array) -> pa.RecordBatch:
     """One entry for each item, and one for each null list."""
     lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
-    items = lists.flatten()
+    items = stored(lists.flatten())
     null = ids[lists.is_null().to_numpy(zero_copy_only=False)]
     here = _entries(items, np.repeat(ids, lengths), is_null_list=False)
     if not len(null):
@@ -165,5 +172,5 @@ LABEL_LIST: Final = RowFinderKind(
     build=build,
     answers=answers,
     entries_of=entries_of,
-    entry_type=lambda kind: kind.value_type,
+    entry_type=_stored_items,
 )
