@@ -115,6 +115,8 @@ class Pair:
             return None, _sorted(self._plain.execute(text).fetchall())
         except duckdb.Error as error:
             return error, []
+        except UnicodeDecodeError:
+            raise RefusedError("DuckDB returns a text that is not UTF-8") from None
 
     def _compare(self) -> None:
         plain = _table(self._plain)
