@@ -13,11 +13,12 @@ from lance_engine.errors import UnsupportedFeatureError
 from pyarrow.fs import LocalFileSystem
 
 from lance_sql.engines.duckdb.source import DuckDBSource
-from lance_sql.engines.partitions import Partition, TableScanner, partitions
+from lance_sql.engines.partitions import Partition, partitions
 from lance_sql.engines.table import EngineTable
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+    from lance_engine.scan import Scanner
 
     from lance_sql.dataset import Dataset
 
@@ -61,7 +62,7 @@ class ArrowDataset(pads.UnionDataset, DuckDBSource):  # type: ignore[misc]
         filter: pc.Expression | str | None = None,
         batch_size: int | None = None,
         **options: Any,
-    ) -> TableScanner:
+    ) -> Scanner:
         """A scan with the methods of a pyarrow scanner; pyarrow's options for its threads have no effect."""
         return self.dataset.scanner(columns, filter, batch_size, **options)
 

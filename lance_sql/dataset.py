@@ -17,13 +17,11 @@ from lance_engine.errors import (
     PositionOutOfRangeError,
     UnsupportedFeatureError,
 )
-from lance_engine.scan import column_names
 
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.display.amounts import counted
 from lance_sql.display.frames import to_pandas, to_polars
 from lance_sql.engines.duckdb.source import DuckDBSource
-from lance_sql.engines.partitions import TableScanner
 from lance_sql.engines.table import EngineTable
 from lance_sql.other_names import DATASET, SCAN_OPTIONS, other_attribute
 
@@ -32,6 +30,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     import pyarrow.compute as pc
+    from lance_engine.scan import Scanner
 
     from lance_sql.arrow_dataset import ArrowDataset
 
@@ -101,8 +100,8 @@ class Dataset(SqlDataset, DuckDBSource):
         filter: pc.Expression | str | None = None,
         batch_size: int | None = None,
         **options: Any,
-    ) -> TableScanner:
-        """A scan with the methods of a pyarrow scanner.
+    ) -> Scanner:
+        """A scan, as `scan` returns it, with the arguments of pyarrow's.
 
         `batch_size` is the most rows of a batch. The other `options` of pyarrow, for its threads and its
         memory, have no effect; InvalidArgumentError for unknown ones.
@@ -113,9 +112,7 @@ class Dataset(SqlDataset, DuckDBSource):
                 "Computed columns are not supported by scanner()",
                 remedy="Use lance_sql.sql() or a list of column names",
             )
-        if columns is not None:
-            columns = column_names(self.snapshot.schema, columns)
-        return TableScanner(EngineTable(self), columns, filter, batch_size=batch_size)
+        return self.scan(columns, filter, batch_size=batch_size)
 
     def to_table(self, columns: Sequence[str] | None = None, filter: Any = None, **options: Any) -> pa.Table:
         """The rows as a table; see `scanner`."""

@@ -13,7 +13,7 @@ import pyarrow.dataset as pads
 import pytest
 import sql_tables
 from engine_versions import needs_duckdb_2
-from lance_engine.errors import UnsupportedFeatureError
+from lance_engine.errors import ColumnNotFoundError, UnsupportedFeatureError
 
 import lance_sql
 from lance_sql.errors import PackageNotInstalledError
@@ -246,3 +246,12 @@ def test_a_data_frame_library_that_is_not_installed(dataset, monkeypatch):
     ):
         with pytest.raises(PackageNotInstalledError, match=f"pip install {package}"):
             ask()
+
+
+def test_columns_of_tables_are_those_of_scans(dataset):
+    """to_table(), to_batches() and scanner() select row ids too, and say which column does not exist."""
+    for either in (dataset, dataset.to_arrow_dataset()):
+        assert either.to_table(["_rowid", "id"]).to_pylist()[3] == {"_rowid": 3, "id": 3}
+        assert either.scanner(["_rowaddr"]).projected_schema.names == ["_rowaddr"]
+        with pytest.raises(ColumnNotFoundError, match=r"Column 'ids' not found.*'id'"):
+            either.to_table(["ids"])

@@ -20,6 +20,7 @@ import pyarrow as pa
 from lance_engine.errors import LanceError, UnsupportedFeatureError, UnsupportedTypeError
 from random_queries import literal
 from random_tables import INDEX_KINDS, KINDS, NESTED, Column, Kind, _number, _or_null
+from twin_reads import reads
 
 import lance_sql
 
@@ -66,8 +67,17 @@ class Twins:
                 max_rows_per_file=chosen.choice([7, 1000]),
                 enable_stable_row_ids=stable,
             )
-        self.log.append(f"{self.version}, stable={stable}: {lance.dataset(self.paths[0]).schema!s}")
+        self.branch = "trial" if chosen.random() < 0.15 else None
+        if self.branch:
+            lance.dataset(self.paths[0]).create_branch(self.branch)
+        self.log.append(f"{self.version}, stable={stable}, branch={self.branch}: {self.theirs(0).schema!s}")
         shutil.copytree(self.paths[0], self.paths[1])
+
+    def ours(self, place: int = 0) -> lance_sql.Dataset:
+        return lance_sql.open(self.paths[place], branch=self.branch)
+
+    def theirs(self, place: int = 1) -> lance.LanceDataset:
+        return lance.dataset(self.paths[place]).checkout_version((self.branch, None))
 
     # ---- values --------------------------------------------------------------------------------------------
 
@@ -150,7 +160,7 @@ class Twins:
         self.log.append(f"append {len(rows)} rows of {rows.schema.names} {rows.schema.types}")
         return (
             lambda ours: lance_sql.write(rows, ours.uri, "append"),
-            lambda theirs: lance.write_dataset(rows, theirs.uri, mode="append"),
+            lambda theirs: lance.write_dataset(rows, theirs, mode="append"),
         )
 
     def overwrite(self) -> Call:
@@ -158,7 +168,7 @@ class Twins:
         self.log.append(f"overwrite with {len(rows)} rows")
         return (
             lambda ours: lance_sql.write(rows, ours.uri, "overwrite"),
-            lambda theirs: lance.write_dataset(rows, theirs.uri, mode="overwrite"),
+            lambda theirs: lance.write_dataset(rows, theirs, mode="overwrite"),
         )
 
     def delete(self) -> Call:
@@ -337,7 +347,7 @@ class Twins:
             [5, 1, 4, 6, 6, 3, 1, 4, 5, 2, 2, 1, 1, 1],
         )[0]  # fmt: skip
         by_us, by_them = call(self)
-        ours, theirs = lance_sql.open(self.paths[0]), lance.dataset(self.paths[1])
+        ours, theirs = self.ours(), self.theirs()
         our_error, their_error = _error(by_us, ours), _error(by_them, theirs)
         if isinstance(our_error, UnsupportedFeatureError | UnsupportedTypeError) and their_error is None:
             raise RefusedError(f"{self.log[-1]}: {our_error}")
@@ -353,17 +363,19 @@ class Twins:
         return "done" if our_error is None else "failed"
 
     def compare(self) -> None:
-        ours, theirs = lance_sql.open(self.paths[0]), lance.dataset(self.paths[1])
-        mine = lance.dataset(self.paths[0])
+        ours, theirs, mine = self.ours(), self.theirs(), self.theirs(0)
         if _types(mine.schema) != _types(theirs.schema):
             raise TwinsDifferError(f"columns of ours:\n{mine.schema}\nof theirs:\n{theirs.schema}")
+        try:
+            wanted = theirs.to_table()
+        except Exception as error:  # such as rows appended without the columns that are left
+            raise RefusedError(f"pylance cannot read its table: {error}") from error
         tables = {
-            "theirs": theirs.to_table(),
             "ours": mine.to_table(),
             "ours as we read it": pa.table(ours.scan().to_table()),
-            "theirs as we read it": lance_sql.open(self.paths[1]).scan().to_table(),
+            "theirs as we read it": self.ours(1).scan().to_table(),
         }
-        expected = _rows(tables["theirs"])
+        expected = _rows(wanted)
         for name, table in tables.items():
             if (found := _rows(table)) != expected:
                 raise TwinsDifferError(f"{name}: {_less(found, expected)}\ntheirs: {_less(expected, found)}")
@@ -385,35 +397,7 @@ class Twins:
 
     def compare_reads(self, ours: lance_sql.Dataset, mine: lance.LanceDataset) -> None:
         """Reads of one table by us and by pylance."""
-        chosen, where = self.chosen, self.test()
-        names = [one.name for one in self.columns if chosen.random() < 0.5] or ["id"]
-        limit, offset = chosen.choice([None, 0, 1, 7]), chosen.choice([None, 0, 2, 100])
-        count = mine.count_rows()
-        places = [chosen.randrange(count) for _ in range(3)] if count else []
-        reads: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
-            f"to_table({names}, {where!r})": (
-                lambda: ours.to_table(names, where),
-                lambda: mine.to_table(names, where),
-            ),
-            f"scan({names}, limit={limit}, offset={offset})": (
-                lambda: ours.scan(names, limit=limit, offset=offset).to_table(),
-                lambda: mine.to_table(names, limit=limit, offset=offset),
-            ),
-            f"scan({names}, {where!r}, limit={limit}, offset={offset}, batch_size=3)": (
-                lambda: ours.scan(names, where, limit=limit, offset=offset, batch_size=3).to_table(),
-                lambda: mine.to_table(names, where, limit=limit, offset=offset, batch_size=3),
-            ),
-            f"count_rows({where!r})": (lambda: ours.count_rows(where), lambda: mine.count_rows(where)),
-            f"take({places})": (
-                lambda: ours.take_positions(places, names),
-                lambda: mine.take(places, names),
-            ),
-            "tags": (
-                lambda: sorted((tag.name, tag.version) for tag in ours.tags.list()),
-                lambda: sorted((name, tag["version"]) for name, tag in mine.tags.list().items()),
-            ),
-        }
-        for name, (by_us, by_them) in reads.items():
+        for name, (by_us, by_them) in reads(self.chosen, ours, mine, self.columns, self.test()).items():
             results = []
             for read in (by_us, by_them):
                 try:

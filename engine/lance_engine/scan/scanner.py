@@ -286,6 +286,22 @@ class Scanner(Public):
         metrics.end(time.perf_counter() - begin)
         return rows
 
+    # pyarrow's names, for libraries that scan its datasets
+
+    @property
+    def dataset_schema(self) -> pa.Schema:
+        """The schema of the dataset."""
+        return self._snapshot.schema.to_arrow()
+
+    @property
+    def projected_schema(self) -> pa.Schema:
+        """The schema of the rows."""
+        return self.schema
+
+    def count_rows(self) -> int:
+        """The number of rows; see `count`."""
+        return self.count()
+
     def addresses(self) -> Iterator[npt.NDArray[np.uint64]]:
         """The addresses of the rows, ascending, in parts; only columns of the filter are read.
 
