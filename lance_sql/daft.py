@@ -12,8 +12,8 @@ from lance_engine.scan import ScanSplit
 
 from lance_sql.api import open as open_dataset
 from lance_sql.dataset import Dataset
+from lance_sql.distributed_write import DistributedWrite
 from lance_sql.errors import extra
-from lance_sql.parts import PartedWrite
 from lance_sql.sampling import stretches
 
 with extra("daft"):
@@ -57,7 +57,7 @@ def write(
 
     `mode` is the same as in ``lance_sql.write``. If anything fails, nothing is committed.
     """
-    plan = PartedWrite(os.fspath(path), mode, frame.schema().to_pyarrow_schema(), storage_options)
+    plan = DistributedWrite(os.fspath(path), mode, frame.schema().to_pyarrow_schema(), storage_options)
     try:
         frame.write_sink(_Sink(plan))
     except BaseException:
@@ -104,7 +104,7 @@ class _Task(DataSourceTask):
 
 
 class _Sink(DataSink[list[bytes]]):
-    def __init__(self, plan: PartedWrite) -> None:
+    def __init__(self, plan: DistributedWrite) -> None:
         self._plan = plan
 
     def name(self) -> str:

@@ -13,8 +13,8 @@ from lance_engine.scan import ScanSplit
 
 from lance_sql.api import open as open_dataset
 from lance_sql.dataset import Dataset
+from lance_sql.distributed_write import DistributedWrite
 from lance_sql.errors import extra
-from lance_sql.parts import PartedWrite
 from lance_sql.sampling import stretches
 
 with extra("ray"):
@@ -61,7 +61,7 @@ def write(
     if schema is None:
         raise InvalidArgumentError("Ray does not know the columns of this dataset", path=os.fspath(path))
     types = pa.schema(list(zip(schema.names, schema.types, strict=True)))
-    plan = PartedWrite(os.fspath(path), mode, types, storage_options)
+    plan = DistributedWrite(os.fspath(path), mode, types, storage_options)
     rows.write_datasink(_Sink(plan))
     return open_dataset(path, storage_options=storage_options)
 
@@ -116,7 +116,7 @@ def _reading(
 
 
 class _Sink(Datasink[list[bytes]]):
-    def __init__(self, plan: PartedWrite) -> None:
+    def __init__(self, plan: DistributedWrite) -> None:
         self._plan = plan
 
     def write(self, blocks: Iterable[Any], ctx: Any) -> list[bytes]:

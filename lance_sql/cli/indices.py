@@ -67,11 +67,10 @@ def create(
 ) -> None:
     """Build an index on a column."""
     from lance_sql.progress import bar
+    from lance_sql.statements.options import constant
 
     with bar(progress) as told:
-        values: dict[str, Any] = {
-            key: int(value) if value.isdecimal() else value for key, value in options.items()
-        }
+        values: dict[str, Any] = {key: constant(value) for key, value in options.items()}
         try:
             changed = open_dataset(path, **which).create_index(
                 column, kind, name=name, replace=replace, progress=told, **values

@@ -73,16 +73,12 @@ def delete(path: str, name: str, storage_options: dict[str, str], as_json: bool)
 @reports_errors
 def list_tags(path: str, storage_options: dict[str, str], as_json: bool) -> None:
     """List the tags."""
-    import pyarrow as pa
-
+    from lance_sql.catalog.metadata import metadata_table
     from lance_sql.cli.output import print_table
+    from lance_sql.text.metadata_tables import TAGS
 
-    schema = pa.schema([("name", pa.string()), ("version", pa.uint64()), ("branch", pa.string())])
-    rows = [
-        {"name": tag.name, "version": tag.version, "branch": tag.branch}
-        for tag in open_dataset(path, storage_options=storage_options).tags.list()
-    ]
-    print_table(pa.Table.from_pylist(rows, schema=schema), as_json=as_json)
+    dataset = open_dataset(path, storage_options=storage_options)
+    print_table(metadata_table(dataset, TAGS), as_json=as_json)
 
 
 def _tell(tag: Any, as_json: bool, verb: str = "is") -> None:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import datetime
-import re
 import shlex
 from dataclasses import asdict
 from typing import Any
 
 import click
+from lance_engine.errors import InvalidArgumentError
 
 from lance_sql.cli.failures import Exit, reports_errors
 from lance_sql.cli.options import dataset_options, json_option, open_dataset, storage_option, yes_progress
-
-_SPAN = re.compile(r"(\d+)\s*([smhdw])")
-_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 #: The commands that call methods of a dataset.
 _COMMANDS = {"compact": "compact", "cleanup": "cleanup", "optimize_indices": "index optimize"}
@@ -28,12 +25,14 @@ class Span(click.ParamType):  # type: ignore[type-arg]  # generic only in newer 
     def convert(self, value: Any, param: Any, ctx: Any) -> datetime.timedelta:
         if isinstance(value, datetime.timedelta):
             return value
-        match = _SPAN.fullmatch(str(value))
-        if match is None:
+        from lance_engine.table import duration
+
+        try:
+            return duration(str(value))
+        except InvalidArgumentError:
             self.fail(
                 f"invalid duration {value!r}: use a number and a unit, such as 7d, 12h, 30m or 2w", param, ctx
             )
-        return datetime.timedelta(**{_UNITS[match[2]]: int(match[1])})
 
 
 @click.command("compact")

@@ -1,7 +1,7 @@
 """Join keys that the scan of one table passes to the scan of another, while their statement runs.
 
-Engines read the small side of a join first. The scan of a table that gives keys collects the keys of its
-rows; once it has ended, later scans of joined tables skip rows with other keys, and prune with them. Whether
+Engines read the build side of a join first. Its scan collects the keys of its rows; once it has ended, later
+scans of joined tables skip rows with other keys, and prune with them. Whether
 that pays is decided with the collected keys: if there are too many, or too many rows of a sample pass, the
 scan reads all rows as usual.
 """
@@ -88,7 +88,7 @@ class JoinKeys:
         self._collected: dict[tuple[str, str], _Collected] = {}
         #: decisions by path
         self._decided: dict[KeyPath, FilterPlan | None] = {}
-        #: conditions that engines test as well, of tables that give keys
+        #: conditions that engines test as well, of build tables
         self._excluding: dict[str, list[FilterPlan]] = {}
         self.uses: list[KeyUse] = []
 
@@ -98,7 +98,7 @@ class JoinKeys:
         return frozenset(path.build for path in self.paths)
 
     @property
-    def takers(self) -> frozenset[str]:
+    def probe_tables(self) -> frozenset[str]:
         """The tables whose scans test keys of others."""
         return frozenset(path.probe for path in self.paths)
 
@@ -154,10 +154,11 @@ class JoinKeys:
     def _collects(self, path: KeyPath) -> bool:
         return path not in self._waiting or path.build in self._read_ahead
 
-    def _most_keys(self, given: int, received: int) -> int:
-        """The maximum number of keys of `given` rows that are worth testing in `received` rows."""
-        share = self._most_passing if given * _MUCH_LARGER <= received else self._few_passing
-        return min(_MOST_KEYS, int(received * share))
+    def _most_keys(self, build_rows: int, probe_rows: int) -> int:
+        """The maximum number of keys of the build side that are worth testing in rows of the probe side."""
+        is_much_larger = build_rows * _MUCH_LARGER <= probe_rows
+        share = self._most_passing if is_much_larger else self._few_passing
+        return min(_MOST_KEYS, int(probe_rows * share))
 
     def plans(self, table: str, dataset: DatasetVersion) -> list[FilterPlan]:
         """The condition on rows of a table, from the keys known so far."""

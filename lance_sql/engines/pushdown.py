@@ -31,7 +31,7 @@ _SELECTIVE_SHARE = 1 / 32
 #: The same, if kernels test the encoded values; for strings, whose comparison takes longer in DuckDB; and
 #: after another condition that few rows pass, since all columns are then decoded for these only.
 _NATIVE_SHARE, _NATIVE_TEXT_SHARE, _NATIVE_SHARE_AFTER = 1 / 5, 1 / 3, 1 / 2
-#: The same, if the rows that pass give their keys to the scan of a larger table.
+#: The same on the build side of a join, whose keys the scan of a larger table tests.
 _SELECTIVE_KEYS_SHARE = 1 / 8
 
 #: Versions of files from whose pages kernels do not drop rows.
@@ -98,10 +98,10 @@ class Condition:
 
 
 class Role(NamedTuple):
-    """What a scan that may apply a condition does as well: pass keys in a join, or apply others."""
+    """What else a scan does that may apply a condition: its sides in joins whose keys are passed."""
 
-    gives_keys: bool = False
-    takes_keys: bool = False
+    is_build_side: bool = False
+    is_probe_side: bool = False
     #: of one of the other conditions, `leaves_few` is true
     leaves_few: bool = False
 
@@ -141,13 +141,13 @@ def _decide(condition: Condition, role: Role) -> Decision:
         return Decision(text, False, reason)
     share = sampled_share(dataset, condition.plan)
     # Engines plan joins with the estimated number of passing rows, and keys are best known early.
-    if role.gives_keys or not condition.is_native:
+    if role.is_build_side or not condition.is_native:
         most = _SELECTIVE_SHARE
     elif role.leaves_few:
         most = _NATIVE_SHARE_AFTER
     else:
         # Few rows remain for the engine where keys are tested first.
-        most = _NATIVE_TEXT_SHARE if condition.is_of_text and not role.takes_keys else _NATIVE_SHARE
+        most = _NATIVE_TEXT_SHARE if condition.is_of_text and not role.is_probe_side else _NATIVE_SHARE
     return Decision(text, share <= most, f"{percent(share)} of sampled rows pass", share)
 
 
@@ -164,7 +164,7 @@ def _pruned(condition: Condition) -> _Pruned:
 
 
 def excludes_for_keys(condition: Condition, decision: Decision) -> bool:
-    """Whether a scan that gives keys to another should apply a condition, which the engine applies as well.
+    """Whether a scan on a build side should apply a condition, which the engine applies as well.
 
     The engine keeps the condition, so that it plans with its own estimate.
     """

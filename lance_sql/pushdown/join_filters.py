@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 #: Smaller tables are read completely in the time that testing keys takes.
 _SMALL_BYTES = 8 << 20
-#: A table gives keys to tables with at least this many times its rows.
+#: Keys are passed to tables with at least this many times the rows of the build table.
 _LARGER = 2
 
 
@@ -42,7 +42,7 @@ class _Joins(NamedTuple):
     """The joins of a text over some datasets; `useful` paths are those that may pay."""
 
     useful: Sequence[KeyPath]
-    #: those of them that only pay if the table that gives keys is read ahead
+    #: those of them that only pay if the build table is read ahead
     ahead: frozenset[KeyPath]
     #: how often the text names each table
     places: Mapping[str, int]
@@ -135,9 +135,9 @@ def _is_larger(path: KeyPath, datasets: Mapping[str, DatasetVersion]) -> bool:
 
 
 def _useful_ahead(paths: Sequence[KeyPath], datasets: Mapping[str, DatasetVersion]) -> Iterator[KeyPath]:
-    """The paths that may pay if the tables that give keys are read ahead, and few of their rows.
+    """The paths that may pay if the build tables are read ahead, and few of their rows.
 
-    Small tables test keys as well if they give keys to large ones.
+    Small tables test keys as well if large ones test theirs.
     """
     large = {path for path in paths if not _is_small(datasets[path.probe])}
     build_tables = {path.build for path in large}

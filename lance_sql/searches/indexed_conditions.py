@@ -15,6 +15,7 @@ from lance_engine.errors import LanceError
 
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.searches.one_table import OneTable, as_condition, one_table, only_name
+from lance_sql.syntax.scopes import conjuncts
 from lance_sql.text.reference import Reference
 from lance_sql.text.statement import Statement
 
@@ -58,7 +59,9 @@ def indexed_condition(
     table = one_table(statement)
     if table is None or not _is_over_rows(table.select):
         return None
-    served = [text for text in _conjuncts(table, dataset, value) if _is_served(text, dataset)]
+    conditions = conjuncts(table.select.args["where"].this)
+    texts = (as_condition(table, condition, dataset, value) for condition in conditions)
+    served = [text for text in texts if text is not None and _is_served(text, dataset)]
     if not served:
         return None
     rows = IndexedCondition(dataset, " AND ".join(f"({text})" for text in served))
@@ -83,14 +86,6 @@ def _is_over_rows(tree: Any) -> bool:
         return False
     odd = (exp.Query, exp.Join, exp.TableSample, exp.Unnest)
     return not any(tree.find(kind) is not (tree if kind is exp.Query else None) for kind in odd)
-
-
-def _conjuncts(table: OneTable, dataset: SqlDataset, value: Callable[[str], Any]) -> Iterator[str]:
-    condition = table.select.args["where"].this
-    for part in condition.flatten() if condition.key == "and" else [condition]:
-        text = as_condition(table, part.unnest(), dataset, value)
-        if text is not None:
-            yield text
 
 
 def _is_served(text: str, dataset: SqlDataset) -> bool:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lance_engine.errors import UnsupportedFeatureError
 
+from lance_sql.syntax.scopes import conjuncts
 from lance_sql.syntax.tree import query_tree
 from lance_sql.text.searches import Expression, SearchCall
 from lance_sql.text.statement import Statement
@@ -77,11 +78,10 @@ def query_of_vectors(search: Correlated) -> str:
     source.set("joins", None)
     query: Any = exp.select(search.vectors.copy()).from_(source)
     where = select.args.get("where")
-    if where is not None:
-        for condition in where.this.flatten() if isinstance(where.this, exp.And) else [where.this]:
-            columns = _columns(condition)
-            if columns and all(column.table == owner for column in columns) and not condition.find(exp.Query):
-                query = query.where(condition.copy())
+    for condition in conjuncts(None if where is None else where.this):
+        columns = _columns(condition)
+        if columns and all(column.table == owner for column in columns) and not condition.find(exp.Query):
+            query = query.where(condition.copy())
     for node in outside[outside.index(select) :]:
         clause = node.args.get("with_")
         for named in () if clause is None else clause.expressions:

@@ -9,7 +9,7 @@ from lance_engine.errors import InvalidArgumentError, UnsupportedFeatureError
 
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.spark.procedure_results import Listing, Row
-from lance_sql.statements.options import StatementOptions
+from lance_sql.statements.options import StatementOptions, constant
 
 #: Names of lance-spark for kinds and options.
 _KINDS: Final = {"fts": "inverted"}
@@ -32,7 +32,7 @@ def create_index(
         )
     column = column.replace("`", "")
     values: dict[str, Any] = {
-        _OPTIONS.get(key.lower(), key.lower()): _constant(text)
+        _OPTIONS.get(key.lower(), key.lower()): constant(text)
         for key, text in (options or {}).items()
         if text is not None and key.lower() not in _HINTS
     }
@@ -49,18 +49,6 @@ def create_index(
         "fragments_indexed": changed.index_statistics(index)["fragments"],
         "index_name": index,
     }
-
-
-def _constant(text: str) -> int | float | bool | str:
-    """An option of an index; Spark passes all of them as text."""
-    if text.lower() in ("true", "false"):
-        return text.lower() == "true"
-    for number in (int, float):
-        try:
-            return number(text)
-        except ValueError:
-            continue
-    return text
 
 
 def drop_index(dataset: SqlDataset, name: str) -> Row:

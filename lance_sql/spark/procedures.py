@@ -18,7 +18,7 @@ from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.spark.index_procedures import create_index, drop_index, optimize_index, show_indexes
 from lance_sql.spark.procedure_results import Listing, Row
 from lance_sql.spark.ref_procedures import create_branch, drop_branch, show_branches, show_tags, tag, untag
-from lance_sql.statements.options import StatementOptions, compaction_arguments, refuse_old_tags
+from lance_sql.statements.options import StatementOptions, compaction_arguments, optimized, refuse_old_tags
 
 _TYPES: Final = {bool: "BOOLEAN", int: "BIGINT", str: "STRING", type(None): "STRING"}
 _NAME_PART: Final = re.compile(r"`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>[^`.]+)")
@@ -66,17 +66,13 @@ def _optimize(
     read = StatementOptions("OPTIMIZE t", options or {})
     arguments = {"target_rows": target_rows, **compaction_arguments(read)}
     read.finish()
-    before = dataset.snapshot.fragments
-    # Fragments covered by an index are not merged with others; and some index kinds cannot follow moved rows.
-    changed = dataset.optimize_indices().compact(**arguments).optimize_indices()
-    after = changed.snapshot.fragments
+    changed, counts = optimized(dataset, arguments)
+    before, after = dataset.snapshot.fragments, changed.snapshot.fragments
     kept = {fragment.id for fragment in before} & {fragment.id for fragment in after}
     removed = [fragment for fragment in before if fragment.id not in kept]
     added = [fragment for fragment in after if fragment.id not in kept]
     return {
-        "fragments_before": len(before),
-        "fragments_after": len(after),
-        "version": changed.version,
+        **counts,
         "fragments_removed": len(removed),
         "fragments_added": len(added),
         "files_removed": sum(len(fragment.files) for fragment in removed),

@@ -7,7 +7,7 @@ import sys
 import warnings
 from typing import Final
 
-from lance_engine.base import public
+from lance_engine.base import LiveObjects, public
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -26,7 +26,7 @@ from lance_sql.spark.versions import (
 #: The catalog of the current directory, in which ``lance.`path` `` is the table at a path.
 _CATALOG: Final = "spark.sql.catalog.lance"
 # The sessions in which the data source is registered: registering again causes a warning.
-_registered: set[int] = set()
+_registered: LiveObjects[SparkSession] = LiveObjects()
 
 
 @public
@@ -81,7 +81,7 @@ def register(spark: SparkSession) -> None:
         except PySparkException as error:  # Spark 4.0 refuses data sources that it found itself
             if error.getCondition() != ALREADY_REGISTERED:
                 raise
-    _registered.add(id(spark))
+    _registered.add(spark)
 
 
 def ensure_registered(spark: SparkSession) -> None:
@@ -89,7 +89,7 @@ def ensure_registered(spark: SparkSession) -> None:
 
     Spark looks up data source names in the active session, which new threads do not have.
     """
-    if id(spark) not in _registered:
+    if spark not in _registered:
         register(spark)
     if has_jvm(spark):
         set_active(spark)

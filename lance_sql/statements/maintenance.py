@@ -17,7 +17,7 @@ from lance_engine.table import CLEANUP_AGE, CLEANUP_INTERVAL, CLEANUP_RETAINED, 
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.errors import SqlError, TableNotFoundError
 from lance_sql.statements.namespaces import options_in_brackets
-from lance_sql.statements.options import StatementOptions, compaction_arguments, refuse_old_tags
+from lance_sql.statements.options import StatementOptions, compaction_arguments, optimized, refuse_old_tags
 from lance_sql.statements.session import Session
 from lance_sql.statements.transactions import refuse_in_transaction
 from lance_sql.statements.upkeep import find_at, named_at, refuse_more
@@ -44,15 +44,8 @@ def optimize(session: Session, tokens: Sequence[Token]) -> pa.Table:
     arguments = compaction_arguments(read)
     read.finish()
     dataset = _changed(session, name, "OPTIMIZE")
-    before = len(dataset.snapshot.fragments)
-    # Fragments covered by an index are not merged with others; and some index kinds cannot follow moved rows.
-    changed = dataset.optimize_indices().compact(**arguments).optimize_indices()
+    changed, metrics = optimized(dataset, arguments)
     session.catalog.renew(changed)
-    metrics = {
-        "fragments_before": before,
-        "fragments_after": len(changed.snapshot.fragments),
-        "version": changed.version,
-    }
     return _report("compact", target, metrics)
 
 

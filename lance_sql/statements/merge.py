@@ -27,6 +27,7 @@ from lance_sql.statements.merge_source import MergeSource
 from lance_sql.statements.outcome import check_returning, counted, returned
 from lance_sql.statements.session import LENT, Rows, Session
 from lance_sql.statements.targets import call_by_name, find, name_of
+from lance_sql.syntax.scopes import conjuncts
 from lance_sql.syntax.source import as_written, leave_out
 from lance_sql.text.merges import MESSAGE, NO_MESSAGE
 from lance_sql.text.tokens import quote
@@ -377,9 +378,7 @@ def _matched_columns(statement: exp.Merge, schema: pa.Schema) -> list[str]:
 
     target = name_of(statement.this).lower()
     equal = [key.name for key in statement.args.get("using_cond") or ()]
-    condition = statement.args.get("on") or None
-    parts = list(condition.flatten()) if isinstance(condition, exp.And) else [condition]
-    for part in parts:
+    for part in conjuncts(statement.args.get("on") or None):
         sides = [part.this.unnest(), part.expression.unnest()] if isinstance(part, exp.EQ) else []
         if all(isinstance(side, exp.Column) and len(side.parts) == 2 for side in sides):
             owners = {side.table.lower(): side.name for side in sides}

@@ -70,6 +70,29 @@ class StatementOptions:
             )
 
 
+def constant(text: str) -> int | float | bool | str:
+    """The value of an option of an index, which Spark and the command line pass as text."""
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    for number in (int, float):
+        try:
+            return number(text)
+        except ValueError:
+            continue
+    return text
+
+
+def optimized(dataset: SqlDataset, arguments: Mapping[str, Any]) -> tuple[SqlDataset, dict[str, int]]:
+    """A dataset after OPTIMIZE: small fragments merged, deleted rows removed, indices updated; and counts."""
+    # Fragments covered by an index are not merged with others; and some index kinds cannot follow moved rows.
+    changed = dataset.optimize_indices().compact(**arguments).optimize_indices()
+    return changed, {
+        "fragments_before": len(dataset.snapshot.fragments),
+        "fragments_after": len(changed.snapshot.fragments),
+        "version": changed.version,
+    }
+
+
 def compaction_arguments(read: StatementOptions) -> dict[str, Any]:
     """The options of OPTIMIZE as arguments of `Dataset.compact`."""
     arguments: dict[str, Any] = {}

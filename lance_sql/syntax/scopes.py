@@ -274,13 +274,13 @@ def _by_key(names: Names, known: Mapping[str, object] | Sequence[str]) -> dict[s
 
 
 def conjuncts(condition: Any) -> Iterator[Any]:
-    """The parts of a condition that must all be true."""
+    """The parts of a condition that must all be true, as they are written, without brackets around them."""
     from sqlglot import exp
 
     pending = [] if condition is None else [condition]
     while pending:
         node = pending.pop().unnest()
         if isinstance(node, exp.And):
-            pending += [node.left, node.right]
+            pending += [node.right, node.left]
         else:
             yield node

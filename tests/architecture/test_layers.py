@@ -27,7 +27,7 @@ FLOORS = {
         report  shell  notebook  dbapi
         polars  torch  dask  huggingface  dbt  ray  daft  otel
         api  spark
-        parts
+        distributed_write
         session
         sampling
         dataset

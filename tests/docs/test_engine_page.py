@@ -13,6 +13,8 @@ def test_the_pages_are_up_to_date() -> None:
     assert text == conformance_page.page(text)
     text = conformance_page.MIGRATING.read_text()
     assert text == conformance_page.migrating(text)
+    text = conformance_page.TYPES.read_text()
+    assert text == conformance_page.types_page(text)
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""A column of every type of datasets, for the table of types in docs/sql-engines.md."""
+"""A column of every type of datasets, for the table of types in docs/types.md."""
 
 from __future__ import annotations
 

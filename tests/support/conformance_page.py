@@ -15,17 +15,17 @@ ROOT: Final = Path(__file__).parents[2]
 CASES: Final = ROOT / "queries" / "conformance"
 DUCKDB: Final = sorted((CASES / "duckdb").glob("*.sql"))
 EXTENSION: Final = sorted((CASES / "extension").glob("*.sql"))
-PAGE: Final = ROOT / "docs" / "sql-engines.md"
+PAGE: Final = ROOT / "docs" / "sql-support.md"
+TYPES: Final = ROOT / "docs" / "types.md"
 MIGRATING: Final = ROOT / "docs" / "migrating.md"
 ENGINES: Final = {"duckdb": "DuckDB", "datafusion": "DataFusion", "spark": "Spark"}
 
 _GAP = re.compile(r"^-- not (\w+): (\S.*)$", re.MULTILINE)
 _MARK = re.compile(r"-- (refused|differs): (.+)")
 
-_SELECTS = """A script makes this part from the conformance files in `queries/conformance`. The tests run
-each of their statements on each engine and compare the rows: what is not listed is the same on all three.
+_SELECTS = """The conformance files in `queries/conformance`, on DuckDB, DataFusion and Spark: what is not listed
+returns the same rows on all three.
 """
-_TYPES = """The name of each Arrow type on each engine. The tests read the same values on all three."""
 _SCRIPTS = """The tests run scripts of these statements on DuckDB and on DataFusion.
 [SQL](sql.md#statements-that-change-datasets) describes them; for Spark, see [Spark](spark.md)."""
 
@@ -33,6 +33,11 @@ _SCRIPTS = """The tests run scripts of these statements on DuckDB and on DataFus
 def page(text: str) -> str:
     """The page about the engines with the generated part as it is now."""
     return with_part(text, "engines", _made())
+
+
+def types_page(text: str) -> str:
+    """The page about types with the names of Arrow's types as they are now."""
+    return with_part(text, "types of arrow", _types())
 
 
 def migrating(text: str) -> str:
@@ -78,8 +83,6 @@ def _made() -> str:
         parts.append(_gaps(cases))
         if path.stem == "functions":
             parts.append(f"On all three: {'; '.join(name for name, gaps in cases if not gaps)}.\n")
-    parts.append(f"## Types of columns\n\n{_TYPES}\n")
-    parts.append(_types())
     parts.append(f"## Statements that change datasets\n\n{_SCRIPTS}\n")
     parts.append(_scripts())
     return "\n".join(parts)
@@ -166,4 +169,5 @@ def _scripts() -> str:
 
 if __name__ == "__main__":
     PAGE.write_text(page(PAGE.read_text()))
+    TYPES.write_text(types_page(TYPES.read_text()))
     MIGRATING.write_text(migrating(MIGRATING.read_text()))

@@ -1,6 +1,6 @@
 """Columns of every type of DuckDB in datasets: their names on each engine, and in data frames.
 
-``python tests/support/duckdb_types.py`` writes the table in ``docs/sql-engines.md`` again.
+``python tests/support/duckdb_types.py`` writes the table in ``docs/types.md`` again.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import Any, Final
 
 import duckdb
 import pandas as pd
-from conformance_page import PAGE, with_part
+from conformance_page import TYPES as PAGE
+from conformance_page import with_part
 from lance_engine.errors import LanceError
 
 import lance_sql

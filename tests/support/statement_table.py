@@ -1,7 +1,6 @@
-"""The table of statements in ``docs/sql.md``: each row is run, and says what became of it.
+"""The tables of statements in ``docs/sql-support.md``: each row is run, and says what became of it.
 
-``python tests/support/statement_table.py`` writes it again, and what other engines refuse to
-``docs/sql-engines.md``.
+``python tests/support/statement_table.py`` writes them again.
 """
 
 from __future__ import annotations
@@ -15,8 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import duckdb
 import pyarrow as pa
-from conformance_page import PAGE as ENGINES_PAGE
-from conformance_page import with_part
+from conformance_page import PAGE, with_part
 from lance_engine.errors import LanceError
 
 import lance_sql
@@ -26,7 +24,6 @@ import lance_sql.spark
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-PAGE: Final = Path(__file__).parents[2] / "docs" / "sql.md"
 BEGIN: Final = "<!-- statements: begin -->"
 END: Final = "<!-- statements: end -->"
 
@@ -370,13 +367,13 @@ def page(text: str) -> str:
 
 
 def spark_rows(text: str) -> list[str]:
-    """The rows about Spark in the page about the engines."""
+    """The rows about Spark in the page."""
     _, _, made = text.partition("<!-- statements on engines: begin -->")
     return [line for line in made.splitlines() if line.startswith("| Spark |")]
 
 
 def engines_page(text: str, about_spark: list[str]) -> str:
-    """The page about the engines with the table as it is now, and these rows about Spark."""
+    """The page with the table of other engines as it is now, and these rows about Spark."""
     lines = ["| engine | refused, because | statements |", "|---|---|---|"]
     lines += _rows("DataFusion", datafusion_session)
     lines += _rows("your own DuckDB connection", own_connection)
@@ -385,6 +382,5 @@ def engines_page(text: str, about_spark: list[str]) -> str:
 
 if __name__ == "__main__":
     PAGE.write_text(page(PAGE.read_text()))
-    ENGINES_PAGE.write_text(
-        engines_page(ENGINES_PAGE.read_text(), lance_sql.spark.local_session(memory="2g"))
-    )
+    spark = spark_catalog(lance_sql.spark.local_session(memory="2g"))
+    PAGE.write_text(engines_page(PAGE.read_text(), _rows("Spark", spark)))

@@ -6,7 +6,7 @@ pyarrow hashes the whole list in every call; here that is done once for each lis
 from __future__ import annotations
 
 from collections.abc import Callable
-from weakref import WeakKeyDictionary
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ import pyarrow.types as at
 from lance_engine import compute as pc
 from lance_engine import kernels
 from lance_engine.expr.tree import In
+from lance_engine.weak_identity import WeakIdentityDict
 
 #: A list of at least this many values is hashed once.
 MANY = 256
@@ -23,14 +24,12 @@ MANY = 256
 #: Whether each value of an array is in a list; arbitrary for nulls.
 Members = Callable[[pa.Array], pa.BooleanArray]
 
-_prepared: WeakKeyDictionary[In, Members | None] = WeakKeyDictionary()
+_prepared: WeakIdentityDict[In, Members | None] = WeakIdentityDict()
 
 
 def members(node: In, held: pa.Array) -> Members | None:
     """A test for the values `held` of a node; None for types that pyarrow has to test."""
-    if node not in _prepared:
-        _prepared[node] = _prepare(held)
-    return _prepared[node]
+    return _prepared.computed(node, partial(_prepare, held))
 
 
 def _prepare(held: pa.Array) -> Members | None:

@@ -14,7 +14,7 @@ from lance_engine.fetch import LEAST_GAP, FileBuffers, PlannedRequest, ReadAhead
 from lance_engine.file.contents import FileContents
 from lance_engine.scan.fragment_group import FragmentGroup, GroupUnreadableError
 from lance_engine.scan.layout import Names
-from lance_engine.scan.plan import Part
+from lance_engine.scan.plan import RowRanges
 from lance_engine.scan.reader import RowsReader
 from lance_engine.scan.selection import I64Array
 
@@ -36,7 +36,7 @@ _PEEK: Final = 16 << 10
 _FIRST_ROWS: Final = 1024
 
 #: The remaining rows of a fragment.
-Planned = tuple[RowsReader, list[Part]]
+Planned = tuple[RowsReader, list[RowRanges]]
 
 
 class Ticket:
@@ -109,7 +109,7 @@ class FragmentBuffers:
 
 
 def fetched_ahead(
-    read_ahead: ReadAhead, turn: int, wanted: Sequence[tuple[Projection, Part]], *, few: bool
+    read_ahead: ReadAhead, turn: int, wanted: Sequence[tuple[Projection, RowRanges]], *, few: bool
 ) -> FragmentBuffers | None:
     """Plan the data for columns of rows of a reader; None if nothing has to be fetched.
 
@@ -176,14 +176,14 @@ def first_rows(coming: Iterable[Planned], limit: int, *, is_certain: bool = True
                 if not limit:
                     return
                 continue
-            left: Part | None = part
+            left: RowRanges | None = part
             while left is not None:
                 some, left = _parts(left, rows)
                 yield reader, [some]
                 rows *= 2
 
 
-def _parts(part: Part, rows: int) -> tuple[Part, Part | None]:
+def _parts(part: RowRanges, rows: int) -> tuple[RowRanges, RowRanges | None]:
     """The first `rows` rows of a part, and the others, if there are any."""
     ends = np.cumsum(part.ranges[:, 1] - part.ranges[:, 0])
     if rows >= ends[-1]:

@@ -23,7 +23,7 @@ from lance_engine.scan.code_columns import CodeColumn
 from lance_engine.scan.fragment import FragmentReader
 from lance_engine.scan.layout import Names, layout_of
 from lance_engine.scan.paths import top_level_fields
-from lance_engine.scan.plan import Part
+from lance_engine.scan.plan import RowRanges
 from lance_engine.scan.reader import RowsReader
 from lance_engine.scan.selection import Selection
 from lance_engine.scan.system import ROW_ADDRESS, ROW_ID
@@ -253,11 +253,11 @@ class FragmentGrouping:
 
 
 def together(
-    plan: Iterable[tuple[Fragment, list[Part]]],
+    plan: Iterable[tuple[Fragment, list[RowRanges]]],
     grouping: FragmentGrouping,
     reader_for: Callable[[int], FragmentReader],
     limit: int | None,
-) -> Iterator[tuple[RowsReader, list[Part]]]:
+) -> Iterator[tuple[RowsReader, list[RowRanges]]]:
     """The remaining rows of fragments, with completely remaining neighbours combined.
 
     The first groups are small, so that callers who need few rows do not wait for many files. If all rows
@@ -268,11 +268,11 @@ def together(
     rows, most, tested = 0, _FIRST_FRAGMENTS, False
     left = math.inf if limit is None else limit
 
-    def joined() -> tuple[RowsReader, list[Part]]:
+    def joined() -> tuple[RowsReader, list[RowRanges]]:
         reader = (
             FragmentGroup(grouping.snapshot, group, reader_for) if len(group) > 1 else reader_for(group[0].id)
         )
-        return reader, [Part(np.array([[0, rows]], dtype=np.int64), tested)]
+        return reader, [RowRanges(np.array([[0, rows]], dtype=np.int64), tested)]
 
     for fragment, parts in plan:
         fits = _is_whole(parts, fragment) and grouping.takes(fragment)
@@ -296,5 +296,5 @@ def together(
         yield joined()
 
 
-def _is_whole(parts: Sequence[Part], fragment: Fragment) -> bool:
+def _is_whole(parts: Sequence[RowRanges], fragment: Fragment) -> bool:
     return len(parts) == 1 and parts[0].ranges.tolist() == [[0, fragment.physical_rows]]

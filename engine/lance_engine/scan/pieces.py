@@ -16,7 +16,7 @@ from lance_engine.scan.fetching import (
 )
 from lance_engine.scan.fragment import FragmentReader
 from lance_engine.scan.fragment_group import FragmentGroup, FragmentGrouping, GroupUnreadableError, together
-from lance_engine.scan.plan import Part, Piece, ScanPlan, pieces
+from lance_engine.scan.plan import Piece, RowRanges, ScanPlan, pieces
 from lance_engine.scan.projection import Projection
 from lance_engine.scan.reader import RowsReader
 from lance_engine.scan.selection import Selection
@@ -102,7 +102,7 @@ class ScanPieces:
                 self._grouping.give_up()
                 assert isinstance(reader, FragmentGroup)
                 for alone, rows in reader.apart(Selection.of_range(0, reader.rows)):
-                    yield from self._cut(alone, [Part(rows.ranges, parts[0].tested)], counted)
+                    yield from self._cut(alone, [RowRanges(rows.ranges, parts[0].tested)], counted)
 
     def _fetched(
         self,
@@ -134,15 +134,15 @@ class ScanPieces:
             if buffers is not None:
                 buffers.end()
 
-    def _group_names(self, parts: Sequence[Part], counted: bool) -> Names:
+    def _group_names(self, parts: Sequence[RowRanges], counted: bool) -> Names:
         """The columns that are read for all rows of a group."""
         if parts[0].tested:
             return self._columns.tested
         return () if counted else self._columns.returned
 
     def _wanted(
-        self, reader: RowsReader, parts: Sequence[Part], counted: bool
-    ) -> Iterator[tuple[Projection, Part]]:
+        self, reader: RowsReader, parts: Sequence[RowRanges], counted: bool
+    ) -> Iterator[tuple[Projection, RowRanges]]:
         """The columns that are read for all rows of parts."""
         for part in parts:
             if part.tested:
@@ -150,7 +150,7 @@ class ScanPieces:
             elif not counted:
                 yield reader.projection(self._columns.returned, self._columns.coded), part
 
-    def _cut(self, reader: RowsReader, parts: Sequence[Part], counted: bool) -> Iterator[Piece]:
+    def _cut(self, reader: RowsReader, parts: Sequence[RowRanges], counted: bool) -> Iterator[Piece]:
         """Parts of the rows of a reader in pieces; fails before the first one where a run cannot be read."""
         is_fetched = isinstance(reader, FragmentGroup) and not reader.is_local
         for part in parts:
@@ -167,9 +167,9 @@ class ScanPieces:
                     native = self._only_decodes(projection, reader, piece)
                     yield piece._replace(projection=projection) if native else piece
 
-    def _only_decodes(self, projection: Projection, reader: RowsReader, rows: Part | Piece) -> bool:
+    def _only_decodes(self, projection: Projection, reader: RowsReader, rows: RowRanges | Piece) -> bool:
         """Whether the decoders return rows in the types of the scan."""
-        ranges = rows.ranges if isinstance(rows, Part) else rows.selection.ranges
+        ranges = rows.ranges if isinstance(rows, RowRanges) else rows.selection.ranges
         return (
             projection.native is not None
             and not self._limits_bytes

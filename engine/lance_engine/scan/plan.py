@@ -38,7 +38,7 @@ _SMALL_FRAGMENT, _FEW_FRAGMENTS = 8192, 16
 _CACHED_JOINED = 4
 
 
-class Part(NamedTuple):
+class RowRanges(NamedTuple):
     """Ascending disjoint ranges of rows, shape (n, 2); `tested`: the filter has to be tested on them."""
 
     ranges: I64Array
@@ -162,7 +162,7 @@ class ScanPlan:
 
     def fragments(
         self, least: int, metrics: ScanMetrics | None = None, first: int = MOST_AHEAD
-    ) -> Iterator[tuple[Fragment, list[Part]]]:
+    ) -> Iterator[tuple[Fragment, list[RowRanges]]]:
         """The remaining rows of each fragment or split; those without any are left out.
 
         Rows on which the filter need not be tested make a separate part from `least` rows on. Of
@@ -176,13 +176,13 @@ class ScanPlan:
         seen: set[int] = set()
         many = (fragments if self._splits is None else len(self._splits)) > _FEW_FRAGMENTS
 
-        def left(clamped: tuple[Fragment, int, int]) -> list[Part]:
+        def left(clamped: tuple[Fragment, int, int]) -> list[RowRanges]:
             fragment, start, stop = clamped
             cheap = many and fragment.physical_rows <= _SMALL_FRAGMENT and self._read_together(fragment)
             with counting(metrics):
                 return self._parts(fragment.id, start, stop, None if cheap else self._pruner, least, metrics)
 
-        planned: Iterator[tuple[tuple[Fragment, int, int], list[Part]]]
+        planned: Iterator[tuple[tuple[Fragment, int, int], list[RowRanges]]]
         if self._pruner is None or self._snapshot.is_local:
             planned = ((clamped, left(clamped)) for clamped in self._clamped())
         else:  # zone maps are fetched for many fragments at a time
@@ -234,7 +234,7 @@ class ScanPlan:
         pruner: Pruner | None,
         least: int,
         metrics: ScanMetrics | None,
-    ) -> list[Part]:
+    ) -> list[RowRanges]:
         whole = np.array([[start, stop]], dtype=np.int64)
         allowed, exact = whole, self.filter is None
         if start >= stop:
@@ -249,7 +249,7 @@ class ScanPlan:
             return []
         rows = int((allowed[:, 1] - allowed[:, 0]).sum())
         if exact or pruner is None or (rows <= _FEW_ROWS and allowed is not whole):
-            return [Part(allowed, not exact)]
+            return [RowRanges(allowed, not exact)]
         pruned = pruner.prune(self._reader_for(fragment_id), int(allowed[0, 0]), int(allowed[-1, 1]), least)
         if metrics is not None:
             metrics.add(zones=pruned.zones, zones_read=pruned.kept)
@@ -258,7 +258,7 @@ class ScanPlan:
             ranges = np.array([(piece.begin, piece.end) for piece in group], dtype=np.int64)
             ranges = ranges if allowed is whole else intersection(ranges, allowed)
             if len(ranges):
-                parts.append(Part(ranges, tested))
+                parts.append(RowRanges(ranges, tested))
         return parts
 
 
@@ -327,7 +327,7 @@ def _uses(search: IndexSearch) -> Iterator[tuple[str, str, tuple[str, ...], str,
         yield use.name, use.kind, use.columns, use.filter, use.covered, use.fragments
 
 
-def pieces(reader: RowsReader, part: Part, rows: int, borders: Sequence[int] | None) -> Iterator[Piece]:
+def pieces(reader: RowsReader, part: RowRanges, rows: int, borders: Sequence[int] | None) -> Iterator[Piece]:
     """A part divided into pieces of at most `rows` rows; ranges end at `borders`, if these matter."""
     ranges = part.ranges
     if len(ranges) == 1:

@@ -59,12 +59,12 @@ _CACHED_DECISIONS, _CACHED_PLANS = 256, 8
 class _Offered(NamedTuple):
     """A predicate that DuckDB offered, converted to our condition (None if not possible), and the decision.
 
-    `gives_keys`: the scan applies it as well, because it gives keys to other scans.
+    `is_build_side`: the scan applies it as well, because scans of other tables test its keys.
     """
 
     condition: Condition | None
     decision: Decision
-    gives_keys: bool = False
+    is_build_side: bool = False
 
 
 class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
@@ -119,13 +119,13 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
         self._planning.decided(self, offered.decision)
         self._leaves_few |= leaves_few(offered.decision)
         keys = self._keys
-        if keys is not None and offered.gives_keys and offered.condition is not None:
+        if keys is not None and offered.is_build_side and offered.condition is not None:
             keys.excluding(self.table.name, offered.condition.plan)
         return offered.decision.pushed
 
     @property
     def _keys(self) -> JoinKeys | None:
-        """The keys that this table gives to others in the current run."""
+        """The join keys of the current run, if this table is on a build side."""
         run = self._runs.current
         keys = None if run is None else run.join_keys
         return keys if keys is not None and self.table.name in keys.build_tables else None
@@ -137,7 +137,7 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
         offered = self._offered.get(key)
         if offered is None:
             offered = self._offered[key] = self._judge(predicate, role, pushdown)
-            if offered.condition is not None and (offered.decision.pushed or offered.gives_keys):
+            if offered.condition is not None and (offered.decision.pushed or offered.is_build_side):
                 self._keep_plan(offered.condition)
         return offered
 
@@ -150,8 +150,8 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
     def _role(self) -> Role:
         run = self._runs.current
         keys = None if run is None else run.join_keys
-        takes_keys = keys is not None and self.table.name in keys.takers
-        return Role(self._keys is not None, takes_keys, self._leaves_few)
+        is_probe_side = keys is not None and self.table.name in keys.probe_tables
+        return Role(self._keys is not None, is_probe_side, self._leaves_few)
 
     def _condition_of(self, predicate: Any) -> Condition | None:
         """The condition of a predicate that was accepted."""
@@ -191,7 +191,7 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
         if pushdown == "all":
             return _Offered(condition, Decision(str(tree), True, "full pushdown is enabled"))
         decision = decide(condition, role)
-        excludes = role.gives_keys and excludes_for_keys(condition, decision)
+        excludes = role.is_build_side and excludes_for_keys(condition, decision)
         if not decision.pushed:
             condition.forget_plan()
         return _Offered(condition, decision, excludes)

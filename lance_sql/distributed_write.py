@@ -31,7 +31,7 @@ from lance_engine.write import (
 )
 
 
-class PartedWrite:
+class DistributedWrite:
     """Created by the driver, sent to every task, then used by the driver to commit or to remove the files.
 
     `mode` is the same as in ``lance_sql.write``. Tasks that run twice add their rows once.
