@@ -269,7 +269,9 @@ def test_compact_and_cleanup(run):
         f"removed {len(dry['versions'])} versions"
         in run("cleanup", "things.lance", "--older-than", "0s").stdout
     )
-    assert run("cleanup", "things.lance", "--older-than", "soon").exit_code == 2
+    assert run("cleanup", "things.lance", "--older-than", "1h 30m").exit_code == 0
+    for text in ("soon", "99999999999d"):
+        assert run("cleanup", "things.lance", "--older-than", text).exit_code == 2
 
 
 def test_tags(run):
@@ -297,6 +299,8 @@ def test_indices(run):
     assert run("index", "optimize", "things.lance").exit_code == 0
     assert run("index", "drop", "things.lance", "id_idx").exit_code == 0
     assert json.loads(run("index", "list", "things.lance", "--json").stdout) == []
+    words = ("index", "create", "things.lance", "label", "--kind", "inverted", "--option", "stem=false")
+    assert run(*words).exit_code == 0
 
 
 def test_verify_and_health(run, tmp_path):
