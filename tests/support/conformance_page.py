@@ -23,8 +23,8 @@ ENGINES: Final = {"duckdb": "DuckDB", "datafusion": "DataFusion", "spark": "Spar
 _GAP = re.compile(r"^-- not (\w+): (\S.*)$", re.MULTILINE)
 _MARK = re.compile(r"-- (refused|differs): (.+)")
 
-_SELECTS = """The conformance files in `queries/conformance`, on DuckDB, DataFusion and Spark: what is not listed
-returns the same rows on all three.
+_SELECTS = """The conformance files in `queries/conformance`, on DuckDB, DataFusion and Spark: what is not
+listed returns the same rows on all three.
 """
 _SCRIPTS = """The tests run scripts of these statements on DuckDB and on DataFusion.
 [SQL](sql.md#statements-that-change-datasets) describes them; for Spark, see [Spark](spark.md)."""
