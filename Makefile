@@ -213,9 +213,11 @@ docs: $(STAMPS)/dev  ## Build the documentation's site in build/site
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "build/site/index.html"
 
-screenshots: $(STAMPS)/dev  ## Make the pictures of README and docs (needs Chromium)
-	@$(BIN)/pip install --quiet pyte nbconvert ipykernel
-	@$(BIN)/python packaging/screenshots.py
+screenshots: $(STAMPS)/dev  ## Pictures of report, shell, notebook and site in build/screens and docs/images (needs Chromium)
+	@test -d build/jupyter || $(BIN)/pip install --quiet --target build/jupyter nbconvert ipykernel
+	@test -d build/pyte || $(BIN)/pip install --quiet --target build/pyte pyte
+	@PYTHONPATH=$(CURDIR)/build/jupyter:$(CURDIR)/build/pyte JUPYTER_PATH=$(CURDIR)/build/jupyter/share/jupyter \
+	  $(BIN)/python packaging/screenshots.py
 
 # --- releases -------------------------------------------------------------------------------------------------------
 

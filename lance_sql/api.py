@@ -176,7 +176,7 @@ def sql(
     if engine == "duckdb":
         _open_ahead("lance_sql.session.variables")
     load("lance_sql.session.variables")
-    from lance_sql.session.variables import execute, execute_apart, execute_last
+    from lance_sql.session.variables import execute, execute_apart, execute_last, in_scope
     from lance_sql.text.script import statements
 
     frame = sys._getframe(2)  # above `public`
@@ -187,8 +187,8 @@ def sql(
 
     session = session_of(connect(engine=engine))
     for statement in before:
-        execute(session, statement, None, frame)
-    return execute_last(session, last, params, frame)
+        execute(session, statement, None, in_scope(frame))
+    return execute_last(session, last, params, in_scope(frame))
 
 
 @public

@@ -114,9 +114,19 @@ class Dataset(SqlDataset, DuckDBSource):
             )
         return self.scan(columns, filter, batch_size=batch_size)
 
-    def to_table(self, columns: Sequence[str] | None = None, filter: Any = None, **options: Any) -> pa.Table:
-        """The rows as a table; see `scanner`."""
+    def to_table(
+        self,
+        columns: Sequence[str] | None = None,
+        filter: Any = None,
+        *,
+        limit: int | None = None,
+        offset: int | None = None,
+        **options: Any,
+    ) -> pa.Table:
+        """The rows as a table; see `scanner`. `limit` is the most rows, after the first `offset`."""
         _check_options(Dataset.to_table, options)
+        if limit is not None or offset is not None:
+            return self.scan(columns, filter, limit=limit, offset=offset).to_table()
         return self.scanner(columns, filter, **options).to_table()
 
     def to_batches(
@@ -149,13 +159,27 @@ class Dataset(SqlDataset, DuckDBSource):
         """The numbers of rows and columns."""
         return self.count_rows(), len(self.schema.names)
 
-    def to_pandas(self, columns: Sequence[str] | None = None, filter: Any = None) -> pd.DataFrame:
-        """The rows as a pandas DataFrame; see `scan`. pandas must be installed."""
-        return to_pandas(self.scan(columns, filter).to_table())
+    def to_pandas(
+        self,
+        columns: Sequence[str] | None = None,
+        filter: Any = None,
+        *,
+        limit: int | None = None,
+        offset: int | None = None,
+    ) -> pd.DataFrame:
+        """The rows as a pandas DataFrame; see `to_table`. pandas must be installed."""
+        return to_pandas(self.scan(columns, filter, limit=limit, offset=offset).to_table())
 
-    def to_polars(self, columns: Sequence[str] | None = None, filter: Any = None) -> pl.DataFrame:
-        """The rows as a Polars DataFrame; see `scan`. Polars must be installed."""
-        return to_polars(self.scan(columns, filter).to_table())
+    def to_polars(
+        self,
+        columns: Sequence[str] | None = None,
+        filter: Any = None,
+        *,
+        limit: int | None = None,
+        offset: int | None = None,
+    ) -> pl.DataFrame:
+        """The rows as a Polars DataFrame; see `to_table`. Polars must be installed."""
+        return to_polars(self.scan(columns, filter, limit=limit, offset=offset).to_table())
 
     # rows by position
 

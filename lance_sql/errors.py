@@ -17,10 +17,12 @@ class SqlError(LanceError, ValueError):
     """The SQL engine rejected a statement or failed while running it; the message is the engine's.
 
     `pointer` is the line of the statement with a marker below the position, if the engine reports it;
-    `position` is this line and the column, from 1, if the engine reports these.
+    `position` is this line and the column, from 1, if the engine reports these. `unexpected` is the word at
+    which it stopped to read the statement.
     """
 
     pointer = ""
+    unexpected = ""
     position: tuple[int, int] | None = None
 
     def __setattr__(self, name: str, value: object) -> None:

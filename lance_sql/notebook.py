@@ -4,18 +4,21 @@
     SELECT category, count(*) FROM sales GROUP BY 1
 
 The result is displayed as a table, and stored under the name given with ``--out``; Arrow tables are displayed
-in the same way. A session lasts until the directory or the engine changes. `lance_sql.progress.bar`
-shows the progress of long operations in a cell.
+in the same way. A name without a table is a variable of the notebook, and ``$name`` is the value of one.
+Cells with the same directory and engine share a session. `lance_sql.progress.bar` shows the progress of long
+operations in a cell.
 """
 
 from __future__ import annotations
 
+import itertools
 import shlex
 from typing import TYPE_CHECKING, Any
 
 from lance_engine.errors import LanceError
 
 from lance_sql.display.tables import html_table, text_table
+from lance_sql.text.script import statements
 
 if TYPE_CHECKING:
     from lance_sql.session.connection import Connection
@@ -30,17 +33,20 @@ class Magic:
 
     def __init__(self, namespace: dict[str, Any]) -> None:
         self._namespace = namespace
-        self._place: tuple[str | None, str] = (None, "duckdb")
-        self._connection: Connection | None = None
+        #: sessions by directory and engine
+        self._sessions: dict[tuple[str | None, str], Connection] = {}
 
     def cell(self, line: str, cell: str | None = None) -> QueryResult:
         """Run the statements of a cell; options are in the first line. Without a cell the line is the SQL."""
         from lance_sql.progress import bar
+        from lance_sql.session.connection import session_of
+        from lance_sql.session.variables import run
 
         options, text = ({}, line) if cell is None else (_options(line), cell)
-        place = (options.get("directory", self._place[0]), options.get("engine", self._place[1]))
+        place = options.get("directory"), options.get("engine", "duckdb")
+        session = session_of(self._connection(place))
         with bar(bool(options.get("progress"))) as progress:
-            result = self._session(place).sql(text, progress=progress)
+            result = run(session, text, self._parameters(text), self._namespace.get, progress)
             result.run()
         # Errors of a running statement are raised when its rows are read.
         result.arrow()
@@ -48,15 +54,25 @@ class Magic:
             self._namespace[options["out"]] = result
         return result
 
-    def _session(self, place: tuple[str | None, str]) -> Connection:
-        if self._connection is None or place != self._place:
+    def _connection(self, place: tuple[str | None, str]) -> Connection:
+        if place not in self._sessions:
             from lance_sql.api import connect
 
-            connection = connect(*place)
-            if self._connection is not None:
-                self._connection.close()
-            self._connection, self._place = connection, place
-        return self._connection
+            self._sessions[place] = connect(*place)
+        return self._sessions[place]
+
+    def _parameters(self, text: str) -> dict[str, Any] | None:
+        """The variables that are written as ``$name`` in the last statement."""
+        tokens = statements(text)[-1].tokens
+        names = {
+            after.text
+            for dollar, after in itertools.pairwise(tokens)
+            if dollar.text == "$" and after.kind == "word" and after.start == dollar.end
+        }
+        for name in names:
+            if name not in self._namespace:
+                raise LanceError(f"${name} is the value of a variable, and {name} is not one")
+        return {name: self._namespace[name] for name in names} or None
 
 
 def _options(line: str) -> dict[str, Any]:

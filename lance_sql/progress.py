@@ -15,13 +15,16 @@ _WIDTH = 30
 
 
 class TerminalProgress:
-    """A progress bar on one line of a terminal, for ``progress=``."""
+    """A progress bar on one line of a terminal, for ``progress=``, `after` some seconds."""
 
-    def __init__(self, stream: TextIO | None = None) -> None:
+    def __init__(self, stream: TextIO | None = None, *, after: float = 0) -> None:
         self._stream = stream or sys.stderr
+        self._after = after
         self._shown = 0
 
     def __call__(self, event: ProgressEvent, /) -> None:
+        if event.elapsed < self._after:
+            return
         line = f"{event.stage} {_bar(event)}{described(event)}"
         self._stream.write("\r" + line.ljust(self._shown))
         self._stream.flush()

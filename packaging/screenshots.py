@@ -1,7 +1,8 @@
-"""``make screenshots``: take the pictures of the README and docs, in a real browser and a real terminal.
+"""``make screenshots``: pictures of report, shell, notebook and site, in a real browser and a real terminal.
 
-Needs Chromium, and the packages ``playwright``, ``pexpect``, ``pyte``, ``nbconvert`` and ``ipykernel``. The
-pictures go to ``docs/images``; look at them before you commit them.
+Each at three widths, light and dark, in ``build/screens``; those of README and docs in ``docs/images``. Look
+at them before you commit them. Needs Chromium, and the packages ``playwright``, ``pexpect``, ``pyte``,
+``nbconvert`` and ``ipykernel``. ``screenshots.py shell`` only takes the screens with that name.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,22 +29,45 @@ import lance_sql
 
 ROOT: Final = Path(__file__).parents[1]
 IMAGES: Final = ROOT / "docs" / "images"
-COLUMNS, LINES = 104, 34
+SCREENS: Final = ROOT / "build" / "screens"
+WIDTHS: Final = (1300, 800, 390)
+SCHEMES: Final = ("light", "dark")
+LINES: Final = 40
+#: Pixels of a character, and those beside the text, in pictures of the terminal.
+CHARACTER, MARGIN = 9.03, 32
 PROMPT: Final = "lance> "
-#: The terminal's 16 colours.
+#: The terminal's background, and its 16 colours.
 COLOURS: Final = {
-    "default": "#e6e6e6", "black": "#2b2b2b", "red": "#f2777a", "green": "#99cc99", "brown": "#ffcc66",
-    "yellow": "#ffcc66", "blue": "#6699cc", "magenta": "#cc99cc", "cyan": "#66cccc", "white": "#ffffff",
+    "dark": {
+        "background": "#1e1e1e", "default": "#e6e6e6", "black": "#2b2b2b", "red": "#f2777a",
+        "green": "#99cc99", "brown": "#ffcc66", "yellow": "#ffcc66", "blue": "#6699cc", "magenta": "#cc99cc",
+        "cyan": "#66cccc", "white": "#ffffff", "brightblack": "#909090",
+    },
+    "light": {
+        "background": "#ffffff", "default": "#202020", "black": "#202020", "red": "#b42318",
+        "green": "#2e7d32", "brown": "#8a6d00", "yellow": "#8a6d00", "blue": "#1f5fb4", "magenta": "#8e24aa",
+        "cyan": "#00728a", "white": "#606060", "brightblack": "#707070",
+    },
 }  # fmt: skip
 STATEMENTS: Final = [
     "SELECT l_returnflag, count(*) AS lines, avg(l_quantity) FROM lineitem GROUP BY ALL ORDER BY ALL;",
     "SELECT sum(l_extendedprice) FROM lineitem WHERE l_shipdat > '1998-11-01';",
     "EXPLAIN SELECT l_orderkey FROM lineitem WHERE l_orderkey BETWEEN 1000 AND 2000;",
 ]
+#: What narrow and wide windows show in different ways.
+MORE: Final = [
+    "SELECT * FROM lineitem LIMIT 3;",
+    "\\x",
+    "SELECT * FROM lineitem LIMIT 1;",
+    "\\x",
+    "\\d lineitem",
+    "SELEC 1;",
+]
 
 
-def main() -> None:
+def main(names: list[str]) -> None:
     IMAGES.mkdir(exist_ok=True)
+    SCREENS.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp())
     generate = [program("tpchgen-cli"), "parquet", "--scale-factor", "0.02", "--tables", "lineitem"]
     subprocess.run([*generate, "--output-dir", str(folder)], check=True, capture_output=True)
@@ -53,12 +78,18 @@ def main() -> None:
         browser = playwright.chromium.launch(
             executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
         )
-        report(browser, folder)
-        page(browser, shell(folder), "shell", 960, 300, whole=True)
-        page(browser, notebook(folder), "notebook", 1000, 900, whole=True)
-        subprocess.run([sys.executable, "-m", "mkdocs", "build", "--quiet"], cwd=ROOT, check=True)
-        page(browser, ROOT / "build" / "site" / "index.html", "site", 1280, 800)
+        for take in (report, shell, notebook, site):
+            if not names or take.__name__ in names:
+                take(browser, folder)
         browser.close()
+
+
+def screens(browser: Browser, name: str, page_of: Callable[[int, str], Path]) -> None:
+    """The whole page at every width, light and dark; `page_of` makes it for a width and a scheme."""
+    for scheme in SCHEMES:
+        for width in WIDTHS:
+            target = SCREENS / f"{name}-{width}-{scheme}.png"
+            page(browser, page_of(width, scheme), target, width, 900, scheme, whole=True)
 
 
 def program(name: str) -> str:
@@ -68,59 +99,77 @@ def program(name: str) -> str:
 def page(
     browser: Browser,
     file: Path,
-    name: str,
+    target: Path,
     width: int,
     height: int,
     scheme: Any = "light",
     *,
     whole: bool = False,
 ) -> None:
-    """A picture of the top of the page, or, with `whole`, of all of it."""
+    """A picture of the top of the page, or of all of it (`whole`); says if it is wider than the window."""
     opened = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
     opened.goto(file.as_uri())
-    opened.screenshot(path=IMAGES / f"{name}.png", full_page=whole)
+    opened.wait_for_load_state("networkidle")
+    needs = opened.evaluate("document.documentElement.scrollWidth")
+    opened.screenshot(path=target, full_page=whole)
     opened.close()
-    print(IMAGES / f"{name}.png")
+    print(target, f"needs {needs} pixels" if needs > width else "")
 
 
 def report(browser: Browser, folder: Path) -> None:
-    """Wide and narrow, light and dark."""
-    target = folder / "report.html"
-    inspect = [program("lance-sql"), "inspect", "lineitem.lance", "--html", str(target)]
+    made = folder / "report.html"
+    inspect = [program("lance-sql"), "inspect", "lineitem.lance", "--html", str(made)]
     subprocess.run(inspect, cwd=folder, check=True)
-    page(browser, target, "report", 1080, 900)
-    page(browser, target, "report-dark", 1080, 900, "dark")
-    page(browser, target, "report-narrow", 390, 844)
+    screens(browser, "report", lambda width, scheme: made)
+    page(browser, made, IMAGES / "report.png", 1080, 900)
+    page(browser, made, IMAGES / "report-dark.png", 1080, 900, "dark")
+    page(browser, made, IMAGES / "report-narrow.png", 390, 844)
 
 
-def shell(folder: Path) -> Path:
+def site(browser: Browser, folder: Path) -> None:
+    subprocess.run([sys.executable, "-m", "mkdocs", "build", "--quiet"], cwd=ROOT, check=True)
+    built = ROOT / "build" / "site"
+    for name in ("index", "guide", "sql", "cli", "notebooks", "api"):
+        made = built / f"{name}.html"
+        screens(browser, f"site-{name}", lambda width, scheme, made=made: made)
+    page(browser, built / "index.html", IMAGES / "site.png", 1280, 800)
+
+
+def shell(browser: Browser, folder: Path) -> None:
+    screens(browser, "shell", lambda width, scheme: terminal(folder, width, scheme, STATEMENTS + MORE))
+    page(browser, terminal(folder, 960, "dark", STATEMENTS), IMAGES / "shell.png", 960, 300, whole=True)
+
+
+def terminal(folder: Path, width: int, scheme: str, statements: list[str]) -> Path:
     """A terminal session as a page: every character is where the terminal shows it."""
-    screen = pyte.Screen(COLUMNS, LINES)
+    columns = int((width - MARGIN) / CHARACTER)
+    screen = pyte.HistoryScreen(columns, LINES, history=1000)
     stream = pyte.ByteStream(screen)
     child = pexpect.spawn(
         program("lance-sql"),
         ["shell", "--directory", ".", "--history", "history"],
         cwd=str(folder),
-        env=os.environ | {"TERM": "xterm-256color", "PROMPT_TOOLKIT_NO_CPR": "1"},
-        dimensions=(LINES, COLUMNS),
+        env=os.environ | {"TERM": "xterm-256color", "PROMPT_TOOLKIT_NO_CPR": "1", "PAGER": "cat"},
+        dimensions=(LINES, columns),
     )
-    for statement in ["", *STATEMENTS]:
+    for statement in ["", *statements]:
         if statement:
             child.send(statement + "\r")
         until_prompt(child, screen, stream)
     child.close(force=True)
+    colours = COLOURS[scheme]
+    rows = [*screen.history.top, *(screen.buffer[number] for number in range(screen.cursor.y + 1))]
     lines = []
-    for number in range(screen.cursor.y + 1):
-        row = screen.buffer[number]
+    for row in rows:
         cells = (
-            f'<span style="color:{colour(row[column])}">{html.escape(row[column].data)}</span>'
-            for column in range(COLUMNS)
+            f'<span style="color:{colour(row[column], colours)}">{html.escape(row[column].data)}</span>'
+            for column in range(columns)
         )
         lines.append("".join(cells))
     target = folder / "shell.html"
     body = "\n".join(lines)
     target.write_text(
-        '<!doctype html><meta charset="utf-8"><body style="margin:0;background:#1e1e1e">'
+        f'<!doctype html><meta charset="utf-8"><body style="margin:0;background:{colours["background"]}">'
         '<pre style="margin:16px;'
         f"font:15px/17px 'DejaVu Sans Mono',monospace\">{body}</pre>"
     )
@@ -140,12 +189,12 @@ def until_prompt(child: pexpect.spawn[bytes], screen: pyte.Screen, stream: pyte.
     raise TimeoutError("the shell shows no prompt")
 
 
-def colour(cell: Any) -> str:
-    return COLOURS.get(cell.fg, f"#{cell.fg}" if len(cell.fg) == 6 else COLOURS["default"])
+def colour(cell: Any, colours: Mapping[str, str]) -> str:
+    return colours.get(cell.fg, f"#{cell.fg}" if len(cell.fg) == 6 else colours["default"])
 
 
-def notebook(folder: Path) -> Path:
-    """An executed notebook, as Jupyter exports it."""
+def notebook(browser: Browser, folder: Path) -> None:
+    """An executed notebook, with JupyterLab's template."""
     cells = [
         "import lance_sql\nds = lance_sql.open('lineitem.lance')\nds",
         "lance_sql.sql(\"SELECT l_returnflag, count(*) AS n FROM 'lineitem.lance' GROUP BY ALL\")",
@@ -153,13 +202,18 @@ def notebook(folder: Path) -> Path:
         "ds.scan(columns=['l_orderkey', 'l_tax'], filter='l_orderkey = 7').explain(html=True)",
         "ds.take([10**12])",
     ]
-    found = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
-    ExecutePreprocessor(timeout=120, allow_errors=True).preprocess(found, {"metadata": {"path": str(folder)}})
-    body, _ = HTMLExporter(template_name="classic").from_notebook_node(found)
-    target = folder / "notebook.html"
-    target.write_text(body)
-    return target
+    executed = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    runner = ExecutePreprocessor(timeout=120, allow_errors=True)
+    runner.preprocess(executed, {"metadata": {"path": str(folder)}})
+
+    def made(width: int, scheme: str) -> Path:
+        target = folder / "notebook.html"
+        target.write_text(HTMLExporter(template_name="lab", theme=scheme).from_notebook_node(executed)[0])
+        return target
+
+    screens(browser, "notebook", made)
+    page(browser, made(1000, "light"), IMAGES / "notebook.png", 1000, 900, whole=True)
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

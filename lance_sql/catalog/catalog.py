@@ -151,6 +151,11 @@ class Catalog:
         self._registered.pop(name, None)
         self._others.add(name.lower())
 
+    def forget(self, name: str) -> None:
+        """`name` is no longer registered."""
+        self._registered.pop(name, None)
+        self._others.discard(name.lower())
+
     def ran(self, statement: Statement) -> None:
         """The engine ran `statement`, which may have dropped other data."""
         if self._others and statement.tokens and statement.tokens[0].upper == "DROP":

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
-from lance_engine.base import legible_line, nearest_name
+from lance_engine.base import legible_line, nearest_name, without_secrets
 from lance_engine.errors import UnsupportedFeatureError
 
 #: Options of DuckDB's secrets for object stores -> the equivalent storage options.
@@ -43,6 +43,11 @@ _PLACES: Final = {
 #: Providers of secrets of the type LANCE; the last two take credentials from the environment.
 _PROVIDERS: Final = ("config", "credential_chain", "env")
 
+#: Options that are no credentials.
+_HARMLESS: Final = frozenset(
+    {"allow_http", "aws_endpoint", "aws_region", "aws_virtual_hosted_style_request", "endpoint", "region"}
+)
+
 #: Kinds of secrets that datasets can use.
 KINDS: Final = frozenset({"s3", "azure", "lance"})
 
@@ -51,8 +56,23 @@ class Secret(NamedTuple):
     """Storage options for locations with one of the prefixes `scopes`."""
 
     name: str
+    kind: str
+    provider: str
     scopes: tuple[str, ...]
     options: Mapping[str, str]
+
+    def shown(self) -> str:
+        """All of it without credentials, as DuckDB shows its secrets."""
+        options = {name: value if name in _HARMLESS else "redacted" for name, value in self.options.items()}
+        facts = {
+            "name": self.name,
+            "type": self.kind,
+            "provider": self.provider,
+            "scope": ",".join(self.scopes),
+        }
+        return legible_line(
+            without_secrets(";".join(f"{key}={value}" for key, value in {**facts, **options}.items()))
+        )
 
 
 def secret(name: str, kind: str, given: Mapping[str, str]) -> Secret:
@@ -100,11 +120,12 @@ def secret(name: str, kind: str, given: Mapping[str, str]) -> Secret:
                 options["azure_storage_account_name"] = value
             elif key == "AccountKey":
                 options["azure_storage_account_key"] = value
-    if given.get("provider", "config").lower() == "config" and not options:
+    provider = given.get("provider", "config").lower()
+    if provider == "config" and not options:
         raise UnsupportedFeatureError(
             f"The secret {name} has no credentials for datasets", remedy="Write KEY_ID and SECRET"
         )
-    return Secret(name, scopes, options)
+    return Secret(name, kind, provider, scopes, options)
 
 
 def _of_extension(name: str, given: Mapping[str, str]) -> Secret:
@@ -120,7 +141,8 @@ def _of_extension(name: str, given: Mapping[str, str]) -> Secret:
             f"The secret {name} has no options", remedy="Write ACCESS_KEY_ID and SECRET_ACCESS_KEY"
         )
     scope = given.get("scope", "")
-    return Secret(name, (scope,) if scope else tuple(itertools.chain(*_PLACES.values())), options)
+    scopes = (scope,) if scope else tuple(itertools.chain(*_PLACES.values()))
+    return Secret(name, "lance", provider, scopes, options)
 
 
 def matching(secrets: Iterable[Secret], location: str) -> Mapping[str, Any]:

@@ -11,7 +11,8 @@ from lance_engine.errors import DatasetExistsError, LanceError
 from lance_engine.write import Rows, format_of, is_dataset_path, open_files
 
 from lance_sql.cli.failures import reports_errors
-from lance_sql.cli.options import json_option, open_dataset, storage_option, yes_progress
+from lance_sql.cli.options import json_option, open_dataset, pairs, storage_option, yes_progress
+from lance_sql.display.formats import BINARY
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,6 +27,14 @@ _WRITABLE = (*_READABLE, "json")
 @click.argument("target")
 @click.option("--from", "source_format", type=click.Choice(_READABLE), help="Format of SOURCE.")
 @click.option("--to", "target_format", type=click.Choice(_WRITABLE), help="Format of TARGET.")
+@click.option(
+    "--csv",
+    "csv_options",
+    multiple=True,
+    callback=pairs,
+    metavar="KEY=VALUE",
+    help="How to read CSV: an option of DuckDB's read_csv, such as delim=';' or header=false. Repeatable.",
+)
 @click.option("--mode", type=click.Choice(["create", "append", "overwrite"]), default="create")
 @click.option("--format-version", type=click.Choice(["2.0", "2.1", "2.2"]), help="Version of Lance files.")
 @storage_option
@@ -37,6 +46,7 @@ def convert_command(
     target: str,
     source_format: str | None,
     target_format: str | None,
+    csv_options: dict[str, str],
     mode: str,
     format_version: str | None,
     storage_options: dict[str, str],
@@ -48,6 +58,7 @@ def convert_command(
     \b
     lance-sql convert sales.parquet sales.lance
     lance-sql convert 'year=2026/*.csv' sales.lance --mode append
+    lance-sql convert sales.csv sales.lance --csv "delim=;" --csv nullstr=NA
     lance-sql convert sales.lance sales.parquet
 
     Formats are inferred from the file extensions. SOURCE may be a glob, in quotes, or a directory of files
@@ -63,7 +74,10 @@ def convert_command(
     if writing != "lance" and mode == "append":
         raise click.UsageError("Only Lance datasets can be appended to.")
     with bar(progress) as told:
-        rows = _open(source, source_format, storage_options)
+        if csv_options:
+            rows = Rows(_of_csv(source, source_format, csv_options), None)
+        else:
+            rows = _open(source, source_format, storage_options)
         counted = _Counted(rows, Reporter(told))
         if writing == "lance":
             options = {"data_storage_version": format_version} if format_version else {}
@@ -72,7 +86,7 @@ def convert_command(
             version = None
             _write_file(counted.reader, target, writing)
     if as_json:
-        from lance_sql.cli.output import print_json
+        from lance_sql.display.output import print_json
 
         print_json({"source": source, "target": target, "rows": counted.rows, "version": version})
     else:
@@ -115,6 +129,20 @@ def _open(source: str, format: str | None, storage_options: Mapping[str, str]) -
     return open_files(source, format)
 
 
+def _of_csv(source: str, format: str | None, options: Mapping[str, str]) -> pa.RecordBatchReader:
+    """The rows of CSV files as DuckDB reads them with these options."""
+    from lance_sql.api import sql
+    from lance_sql.text.tokens import as_string
+
+    if (format or format_of(source)) != "csv":
+        raise click.UsageError("The options of --csv are for CSV files.")
+    for name in options:
+        if not name.isidentifier():
+            raise click.UsageError(f"Invalid name of an option: {name}")
+    given = "".join(f", {name} = {as_string(value)}" for name, value in options.items())
+    return sql(f"FROM read_csv({as_string(source)}{given})").reader()
+
+
 def _write_lance(
     reader: pa.RecordBatchReader,
     target: str,
@@ -132,7 +160,7 @@ def _write_lance(
 
 
 def _write_file(reader: pa.RecordBatchReader, target: str, format: str) -> None:
-    from lance_sql.cli.output import StreamRows, opened, write_rows
+    from lance_sql.display.output import StreamRows, opened, write_rows
 
-    with opened(target, binary=format in ("parquet", "arrow")) as file:
+    with opened(target, binary=format in BINARY) as file:
         write_rows(StreamRows(reader), format, file)

@@ -31,7 +31,7 @@ def history_command(path: str, as_json: bool, **which: Any) -> None:
     """
     import pyarrow as pa
 
-    from lance_sql.cli.output import print_json, print_table
+    from lance_sql.display.output import print_json, print_table
 
     dataset = open_dataset(path, **which)
     changes = {row["version"]: row for row in dataset.inspect.transactions().to_pylist()}
@@ -102,7 +102,7 @@ def diff_command(path: str, first: int, second: int, as_json: bool, **which: Any
     before, after = (open_dataset(path, version, **which) for version in (first, second))
     differences = _differences(before.snapshot, after.snapshot)
     if as_json:
-        from lance_sql.cli.output import print_json
+        from lance_sql.display.output import print_json
 
         print_json(differences)
     else:

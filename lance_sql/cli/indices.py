@@ -98,7 +98,7 @@ def drop(path: str, name: str, as_json: bool, **which: Any) -> None:
 @reports_errors
 def list_indices(path: str, as_json: bool, **which: Any) -> None:
     """List the indices and the rows they cover."""
-    from lance_sql.cli.output import print_table
+    from lance_sql.display.output import print_table
 
     print_table(open_dataset(path, **which).inspect.indices(), as_json=as_json)
 
@@ -121,7 +121,7 @@ def optimize(path: str, progress: bool | None, as_json: bool, **which: Any) -> N
 
 def _tell(version: int, text: str, as_json: bool) -> None:
     if as_json:
-        from lance_sql.cli.output import print_json
+        from lance_sql.display.output import print_json
 
         print_json({"version": version})
     else:

@@ -47,7 +47,7 @@ def inspect_command(path: str, as_json: bool, everything: bool, html: str | None
         return
     report = _report(dataset)
     if as_json:
-        from lance_sql.cli.output import print_json
+        from lance_sql.display.output import print_json
 
         print_json(report)
     else:

@@ -12,23 +12,12 @@ from lance_engine.errors import LanceError
 
 from lance_sql.cli.failures import reports_errors
 from lance_sql.cli.options import pairs, storage_option
+from lance_sql.display.formats import BINARY, FORMATS, SHOWING, format_of
 
 if TYPE_CHECKING:
     from lance_sql.session.connection import Connection
     from lance_sql.session.result import QueryResult
 
-#: Formats of rows, with the file extensions that imply them.
-FORMATS = {
-    "table": (".txt",),
-    "markdown": (".md",),
-    "json": (".json",),
-    "ndjson": (".ndjson", ".jsonl"),
-    "csv": (".csv",),
-    "parquet": (".parquet",),
-    "arrow": (".arrow", ".arrows"),
-}
-#: Formats that show the rows of every statement of a script; other formats contain one table.
-_SHOWING = ("table", "markdown")
 #: How to keep a table.
 _KEPT = "Pass --directory, or write the path of a dataset: CREATE TABLE 'name.lance' AS ..."
 _SETTING = re.compile(r"[A-Za-z_][\w.]*")
@@ -106,7 +95,7 @@ def query_command(
     lance-sql -f upkeep.sql
     echo "SELECT 1" | lance-sql
 
-    Separate several statements with semicolons. The formats table and markdown show all results, other
+    Separate several statements with semicolons. The formats table, line and markdown show all results, other
     formats only the last one.
     """
     if [sql, command, file].count(None) != 2:
@@ -143,11 +132,10 @@ def _format(format: str | None, as_json: bool, output: str | None) -> str:
         return format or "json"
     if output is None:
         return "table"
-    ending = Path(output).suffix.lower()
-    formats = [name for name, endings in FORMATS.items() if ending in endings]
-    if not formats:
+    found = format_of(output)
+    if found is None:
         raise click.UsageError(f"Cannot infer the format from the extension of {output}: pass --format.")
-    return formats[0]
+    return found
 
 
 def _connect(directory: str | None, engine: str, storage_options: dict[str, str]) -> Connection:
@@ -180,17 +168,17 @@ def run_statements(
 
     `ends`: the session ends with them, and with it the tables in memory.
     """
-    from lance_sql.cli.output import opened, write_rows
+    from lance_sql.display.output import opened, write_rows
     from lance_sql.session.connection import session_of
     from lance_sql.session.lost_tables import refuse_lost
     from lance_sql.text.script import split
 
     session = session_of(connection)
     *before, last = split(text)
-    with opened(output, binary=format in ("parquet", "arrow")) as target:
+    with opened(output, binary=format in BINARY) as target:
         for statement in before:
             result = session.execute(statement)
-            if format in _SHOWING:
+            if format in SHOWING:
                 write_rows(result, format, target, max_rows)
                 target.write("\n")
             else:

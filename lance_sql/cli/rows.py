@@ -9,7 +9,7 @@ import click
 
 from lance_sql.cli.failures import reports_errors
 from lance_sql.cli.options import dataset_options, json_option, open_dataset
-from lance_sql.cli.query import FORMATS
+from lance_sql.display.formats import BINARY, FORMATS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -198,8 +198,8 @@ def _names(columns: str | None) -> list[str] | None:
 
 
 def _show(table: pa.Table, format: str, as_json: bool) -> None:
-    from lance_sql.cli.output import TableRows, opened, write_rows
+    from lance_sql.display.output import TableRows, opened, write_rows
 
     chosen = "json" if as_json else format
-    with opened(None, binary=chosen in ("parquet", "arrow")) as target:
+    with opened(None, binary=chosen in BINARY) as target:
         write_rows(TableRows(table), chosen, target, max_rows=sys.maxsize)

@@ -81,5 +81,6 @@ def shell_command(
         return
     shell.timing = False
     shell.run_script(script)
+    shell.write_to(None)
     if shell.has_failed:
         sys.exit(1)

@@ -41,7 +41,7 @@ def info_command(path: str, as_json: bool, **which: Any) -> None:
     dataset = open_dataset(path, **which)
     facts = _facts(dataset)
     if as_json:
-        from lance_sql.cli.output import print_json
+        from lance_sql.display.output import print_json
 
         print_json(facts | {"columns": _columns(dataset).to_pylist()})
         return
@@ -70,8 +70,8 @@ def _list_datasets(directory: str, names: list[str], as_json: bool) -> None:
     """One line per dataset; what cannot be read has the error instead of sizes."""
     from lance_engine.errors import LanceError
 
-    from lance_sql.cli.output import print_json
     from lance_sql.display.amounts import counted, in_bytes
+    from lance_sql.display.output import print_json
     from lance_sql.display.tables import aligned
 
     listed: list[dict[str, Any]] = []
@@ -111,7 +111,7 @@ def schema_command(path: str, as_json: bool, **which: Any) -> None:
     lance-sql schema sales.lance
     lance-sql schema sales.lance --version 3 --json
     """
-    from lance_sql.cli.output import print_table
+    from lance_sql.display.output import print_table
 
     print_table(_columns(open_dataset(path, **which)), as_json=as_json)
 

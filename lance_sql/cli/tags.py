@@ -74,7 +74,7 @@ def delete(path: str, name: str, storage_options: dict[str, str], as_json: bool)
 def list_tags(path: str, storage_options: dict[str, str], as_json: bool) -> None:
     """List the tags."""
     from lance_sql.catalog.metadata import metadata_table
-    from lance_sql.cli.output import print_table
+    from lance_sql.display.output import print_table
     from lance_sql.text.metadata_tables import TAGS
 
     dataset = open_dataset(path, storage_options=storage_options)
@@ -83,7 +83,7 @@ def list_tags(path: str, storage_options: dict[str, str], as_json: bool) -> None
 
 def _tell(tag: Any, as_json: bool, verb: str = "is") -> None:
     if as_json:
-        from lance_sql.cli.output import print_json
+        from lance_sql.display.output import print_json
 
         print_json(asdict(tag))
     else:

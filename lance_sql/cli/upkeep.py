@@ -61,7 +61,7 @@ def compact_command(
     \b
     lance-sql compact sales.lance
     """
-    from lance_sql.cli.output import print_json
+    from lance_sql.display.output import print_json
     from lance_sql.progress import bar
 
     dataset = open_dataset(path, **which)
@@ -118,8 +118,8 @@ def cleanup_command(
     """
     from lance_engine.base import legible_line
 
-    from lance_sql.cli.output import print_json
     from lance_sql.display.amounts import counted, in_bytes
+    from lance_sql.display.output import print_json
     from lance_sql.progress import bar
 
     dataset = open_dataset(path, **which)
@@ -155,7 +155,7 @@ def verify_command(path: str, values: bool, as_json: bool, **which: Any) -> None
 
     Exits with 3 if there are problems, otherwise with 0.
     """
-    from lance_sql.cli.output import print_table
+    from lance_sql.display.output import print_table
 
     findings = open_dataset(path, **which).verify(values=values)
     if as_json or findings.num_rows:
@@ -188,8 +188,8 @@ def health_command(path: str, fail_on: str, as_json: bool, **which: Any) -> None
     """
     import pyarrow as pa
 
-    from lance_sql.cli.output import print_table
     from lance_sql.display.amounts import counted
+    from lance_sql.display.output import print_table
 
     dataset = open_dataset(path, **which)
     measures = dataset.health()

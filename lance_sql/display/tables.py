@@ -17,8 +17,8 @@ from lance_sql.display.plans import plan_html, plan_text
 
 #: Maximum number of characters shown per value.
 _VALUE_WIDTH = 80
-#: Maximum number of characters in the tooltip of a truncated value in notebooks.
-_HOVER_WIDTH = 1000
+#: Maximum number of characters where there is room: in a line of its own, in the tooltip of a cell.
+_WHOLE_WIDTH = 1000
 
 
 #: Formatter of values; chosen by column name.
@@ -58,6 +58,18 @@ def text_table(table: pa.Table, max_rows: int, showing: Callable[[str], Showing]
     if left_out:
         footer += f", {counted(table.num_columns, 'column')}, {table.num_columns - left_out} shown"
     return "\n".join([*(line.rstrip() for line in lines), footer])
+
+
+def vertical_text(table: pa.Table, max_rows: int) -> str:
+    """The first `max_rows` rows, each as lines of a column and its value."""
+    plan = plan_text(table)
+    if plan is not None:
+        return plan
+    names = [legible_line(name) for name in table.schema.names]
+    lines = []
+    for number, row in enumerate(_values(table, max_rows, _WHOLE_WIDTH) if names else [], 1):
+        lines += [f"── row {number:,} ──", *aligned([list(pair) for pair in zip(names, row, strict=True)])]
+    return "\n".join([*lines, _footer(table, max_rows)])
 
 
 def _least_widths(table: pa.Table, names: list[str], widths: list[int]) -> list[int]:
@@ -147,7 +159,7 @@ def html_table(table: pa.Table, max_rows: int) -> str:
     )
     body = "".join(
         "<tr>" + "".join(_cell(value, style) for value, style in zip(row, aligned, strict=True)) + "</tr>"
-        for row in _values(table, max_rows, _HOVER_WIDTH)
+        for row in _values(table, max_rows, _WHOLE_WIDTH)
     )
     footer = html.escape(_footer(table, max_rows))
     rows = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

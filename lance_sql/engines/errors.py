@@ -78,6 +78,8 @@ def translated(
         refused.message = said.place.sub("", message)
     elif said.at_the_end.search(message):
         refused.position = THE_END
+    unexpected = said.unexpected.search(refused.message)
+    refused.unexpected = unexpected[1] if unexpected else ""
     return refused
 
 

@@ -18,8 +18,9 @@ class Messages:
     `unknown_column`, `named_column` (its name) and `unknown_table` (its name) are errors about names;
     `suggests` are parts of messages that suggest another name. `closed`: a result is read too late.
     `failed`: an error in the engine itself (its ``error``), which then runs no more statements.
-    `null_operand`: it cannot pass a condition with NULL to a scan. The position is the lines from `pointer`
-    on, or the line and column in `place`, or the end of the text where `at_the_end` matches.
+    `unexpected` (a word): it stopped to read the statement there. `null_operand`: it cannot pass a condition
+    with NULL to a scan. The position is the lines from `pointer` on, or the line and column in `place`, or
+    the end of the text where `at_the_end` matches.
     """
 
     before: re.Pattern[str]
@@ -31,6 +32,7 @@ class Messages:
     after: re.Pattern[str] = NEVER
     closed: re.Pattern[str] = NEVER
     failed: re.Pattern[str] = NEVER
+    unexpected: re.Pattern[str] = NEVER
     null_operand: re.Pattern[str] = NEVER
     pointer: re.Pattern[str] = NEVER
     place: re.Pattern[str] = NEVER

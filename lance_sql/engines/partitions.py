@@ -16,6 +16,7 @@ from lance_sql.engines.statement_run import StatementRun
 from lance_sql.engines.table import EngineTable
 
 if TYPE_CHECKING:
+    import pandas as pd
     from lance_engine.scan import ScanSplit
 
     from lance_sql.engines.table_scan import TableScan
@@ -168,6 +169,10 @@ class TableScanner:
 
     def to_table(self) -> pa.Table:
         return self._scan.stream().table()
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The rows as a pandas DataFrame; pandas must be installed."""
+        return self.to_table().to_pandas()
 
     def to_reader(self) -> pa.RecordBatchReader:
         return self._scan.stream().reader()

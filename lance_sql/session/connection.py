@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from lance_engine.base import Public
@@ -10,8 +11,12 @@ from lance_sql.engines.base import Parameters
 from lance_sql.other_names import CONNECTION, other_attribute
 from lance_sql.session.result import QueryResult
 from lance_sql.session.sql_session import SqlSession
+from lance_sql.session.variables import in_scope, run
+from lance_sql.text.tokens import as_table
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from lance_engine.base import PlanPicture, ProgressOption
 
     from lance_sql.session.explanation import Explanation
@@ -50,15 +55,25 @@ class Connection(Public):
         progress bar, and a function is called with a `lance_engine.progress.ProgressEvent` ten times a
         second, in another thread; if it raises an exception, the statement is stopped.
 
+        A name that is not a table can be a variable of the caller, as in `lance_sql.sql`, unless the session
+        is without external access: ``FROM frame`` reads a data frame, an Arrow table or a dataset.
+
         SqlError for text that the engine refuses, TableNotFoundError for a name without a table.
         """
-        return self._session.sql(text, params, progress=progress)
+        return run(self._session, text, params, in_scope(_caller()), progress)
 
     def execute(
         self, text: str, params: Parameters = None, *, progress: ProgressOption = None
     ) -> QueryResult:
         """The same as `sql`, with its `text`, `params` and `progress`, under DuckDB's name for it."""
-        return self.sql(text, params, progress=progress)
+        return run(self._session, text, params, in_scope(_caller()), progress)
+
+    def table(self, name: str) -> QueryResult:
+        """The rows of a table, a view, or the dataset at a path: ``FROM name``.
+
+        TableNotFoundError for a name without a table.
+        """
+        return run(self._session, f"FROM {as_table(name)}", None, in_scope(_caller()))
 
     @overload
     def explain(
@@ -140,6 +155,11 @@ class Connection(Public):
         session = self._session
         place = "" if session.catalog.directory is None else f" over {session.catalog.directory}"
         return f"<lance_sql.Connection {self.engine}{place}{' (closed)' if session.is_closed else ''}>"
+
+
+def _caller() -> FrameType:
+    """The frame from which a method is called, above what `Public` puts around it."""
+    return sys._getframe(3)
 
 
 def session_of(connection: Connection) -> SqlSession:

@@ -13,7 +13,7 @@ from lance_sql.catalog.namespaces import is_remote
 from lance_sql.engines.errors import point
 from lance_sql.errors import SqlError, TableNotFoundError
 from lance_sql.text.calls import TRAVEL_REMEDY
-from lance_sql.text.kinds import Does, changed_name, kind_of
+from lance_sql.text.kinds import WORDS, Does, changed_name, kind_of
 from lance_sql.text.tokens import as_name, as_string, table_positions
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def hints(statement: Statement, catalog: Catalog) -> Iterator[None]:
         raise
     except SqlError as error:
         point(error, statement.original)
-        error.remedy = error.remedy or _habit(statement)
+        error.remedy = error.remedy or _habit(statement) or _keyword(error, statement, catalog)
         raise
     except RecursionError:
         raise SqlError(
@@ -46,6 +46,20 @@ def _habit(statement: Statement) -> str:
     for what, _, of in zip(statement.tokens, statement.tokens[1:], statement.tokens[2:], strict=False):
         if of.upper == "OF" and what.upper in ("VERSION", "TIMESTAMP", "SYSTEM_VERSION", "SYSTEM_TIME"):
             return TRAVEL_REMEDY
+    return ""
+
+
+def _keyword(error: SqlError, statement: Statement, catalog: Catalog) -> str:
+    """The keyword that was meant by the word before the one at which the engine stopped to read, or by it."""
+    others = {*WORDS, *map(str.upper, catalog.names())} if error.unexpected else WORDS
+    for place, token in enumerate(statement.tokens):
+        if token.text != error.unexpected:
+            continue
+        for word in (*statement.tokens[max(place - 1, 0) : place], token):
+            if word.kind == "word" and word.upper not in others:
+                near = nearest_name(word.upper, WORDS, 0.7)
+                if near:
+                    return f"Did you mean {near}?"
     return ""
 
 

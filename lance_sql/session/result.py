@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 import weakref
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -12,6 +13,7 @@ import pyarrow as pa
 from lance_engine.base import Public
 from lance_engine.errors import LanceError
 
+from lance_sql.display.formats import BINARY
 from lance_sql.engines.base import Engine, Query
 from lance_sql.engines.finished import Finished
 from lance_sql.engines.statement_run import StatementRun
@@ -197,6 +199,13 @@ class QueryResult(Public):
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         return iter(self.reader())
 
+    def __len__(self) -> int:
+        count: int = self._exact().num_rows
+        return count
+
+    def __bool__(self) -> bool:
+        return True  # a result without rows is true
+
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.reader().__arrow_c_stream__(requested_schema)
 
@@ -269,6 +278,20 @@ class QueryResult(Public):
             "rows_read": sum(scan["rows_decoded"] for scan in scans),
             "scans": scans,
         }
+
+    def write_parquet(self, path: str | os.PathLike[str]) -> None:
+        """Write the rows to the Parquet file `path`, which appears once it is complete."""
+        self._write(path, "parquet")
+
+    def write_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write the rows to the CSV file `path`, which appears once it is complete."""
+        self._write(path, "csv")
+
+    def _write(self, path: str | os.PathLike[str], format: str) -> None:
+        from lance_sql.display.output import opened, write_rows
+
+        with opened(os.fspath(path), binary=format in BINARY) as target:
+            write_rows(self, format, target)
 
     def show(self, max_rows: int = _SHOWN_ROWS) -> None:
         """Print the first `max_rows` rows as a table."""

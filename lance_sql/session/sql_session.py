@@ -78,6 +78,8 @@ class SqlSession:
         self._streams: LiveObjects[Stream] = LiveObjects()
         #: what searches need from this session, and their settings
         self.searching = SessionSearches(self, engine)
+        #: Python variables that the last statement read
+        self._variables: set[str] = set()
         self._closed = False
         self._beside: SqlSession | None = None
         #: whether only another session uses this one, whose statements nobody has written
@@ -100,6 +102,7 @@ class SqlSession:
 
     def cursor(self) -> SqlSession:
         """A session over the same database for another thread."""
+        self.forget_variables()
         self._check_open()
         cursor = object.__new__(type(self))
         shared = self._engine.capabilities.shares_names
@@ -247,7 +250,7 @@ class SqlSession:
     def table_names(self) -> list[str]:
         """The names that a statement may use: datasets, and the engine's own tables and views."""
         with self._engine.lock:
-            others = set(self._engine.names()) - self.known_to_engine()
+            others = set(self._engine.names()) - self.known_to_engine() - self._variables
         return sorted(others.union(self.catalog.names()))
 
     def select(
@@ -323,7 +326,27 @@ class SqlSession:
         with self._alone:
             self._register(name, data)
 
+    def register_variable(self, name: str, data: Any) -> None:
+        """Register the value of a Python variable, until `forget_variables`."""
+        self.register(name, data)
+        self._variables.add(name)
+
+    def forget_variables(self) -> None:
+        """Python variables have the values that they have when a statement begins."""
+        if not self._variables:
+            return
+        self._check_open()
+        with self._alone:
+            self._finish_streams()
+            for name in self._variables:
+                self._binding.forget(name)
+                self._settle()
+                self.catalog.forget(name)
+                self._engine.unregister(name)
+            self._variables.clear()
+
     def _register(self, name: str, data: Any) -> None:
+        self._variables.discard(name)
         self._finish_streams()
         self._binding.forget(name)
         if isinstance(data, QueryResult) and is_of(data, self._engine):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 from lance_engine.errors import UnsupportedFeatureError
@@ -15,24 +16,56 @@ from lance_sql.session.lost_tables import refuse_lost
 from lance_sql.session.result import QueryResult
 from lance_sql.session.sql_session import SqlSession
 from lance_sql.text.kinds import Does, changed_name, contains_change
+from lance_sql.text.script import statements
 from lance_sql.text.statement import Statement
+
+if TYPE_CHECKING:
+    from lance_engine.base import ProgressOption
+
+#: The value of a variable, None without one.
+Lookup: TypeAlias = Callable[[str], Any]
 
 #: How to keep a table.
 _KEPT = "Use lance_sql.connect(), or write the path of a dataset: CREATE TABLE 'name.lance' AS ..."
 
 
-def execute(session: SqlSession, statement: Statement, params: Parameters, frame: FrameType) -> QueryResult:
-    """Run `statement`; a table that is not found may be a variable in scope of `frame`.
+def in_scope(frame: FrameType) -> Lookup:
+    """Looks variables up as `frame` would."""
+    return lambda name: frame.f_locals.get(name, frame.f_globals.get(name))
+
+
+def run(
+    session: SqlSession, text: str, params: Parameters, variable: Lookup, progress: ProgressOption = None
+) -> QueryResult:
+    """Run the statements of `text` as `execute` does, and return the result of the last."""
+    if not session.catalog.restrictions().enable_external_access:  # for statements of somebody else
+        return session.sql(text, params, progress=progress)
+    *before, last = statements(text)
+    for statement in before:
+        for _ in execute(session, statement, None, variable, progress):
+            pass  # a query may fail, or call a function that changes something
+    return execute(session, last, params, variable, progress)
+
+
+def execute(
+    session: SqlSession,
+    statement: Statement,
+    params: Parameters,
+    variable: Lookup,
+    progress: ProgressOption = None,
+) -> QueryResult:
+    """Run `statement`; a table that is not found may be a variable, for this statement.
 
     Datasets in variables are read-only: statements that change datasets refer to them by path.
     """
+    session.forget_variables()
     registered: set[str] = set()
     while True:
         try:
-            return session.execute(statement, params)
+            return session.execute(statement, params, progress=progress)
         except TableNotFoundError as error:
             name = error.name
-            value = None if name in registered else _table(frame, name)
+            value = None if name in registered else _table(variable(name))
             if value is None:
                 raise
             if name == _changed_name(statement):
@@ -41,7 +74,7 @@ def execute(session: SqlSession, statement: Statement, params: Parameters, frame
                     remedy="Name the dataset by its path, as in INSERT INTO 'sales.lance'",
                 ) from None
             registered.add(name)
-            session.register(name, value if _only_reads(statement) else _read_only(value, name))
+            session.register_variable(name, value if _only_reads(statement) else _read_only(value, name))
 
 
 def _changed_name(statement: Statement) -> str | None:
@@ -52,10 +85,10 @@ def _changed_name(statement: Statement) -> str | None:
 
 
 def execute_last(
-    session: SqlSession, statement: Statement, params: Parameters, frame: FrameType
+    session: SqlSession, statement: Statement, params: Parameters, variable: Lookup
 ) -> QueryResult:
     """As `execute`, in a session that ends with `statement`."""
-    result = execute(session, statement, params, frame)
+    result = execute(session, statement, params, variable)
     refuse_lost(session, statement, _KEPT)
     return result
 
@@ -63,12 +96,12 @@ def execute_last(
 def execute_apart(statement: Statement, params: Parameters, frame: FrameType) -> QueryResult:
     """Run `statement` in DuckDB, in a session that no other call uses at the same time."""
     if not session_cache.leaves_nothing(statement):
-        return execute_last(SqlSession(), statement, params, frame)
+        return execute_last(SqlSession(), statement, params, in_scope(frame))
     session = session_cache.take()
     try:
         result = session.execute(statement, params)
     except TableNotFoundError:  # sessions with variables are not cached
-        return execute(SqlSession(), statement, params, frame)
+        return execute(SqlSession(), statement, params, in_scope(frame))
     session_cache.keep(session)
     return result
 
@@ -85,13 +118,14 @@ def _read_only(value: Any, name: str) -> Any:
     return PlainDataset(EngineTable(value, name)) if isinstance(value, SqlDataset) else value
 
 
-def _table(frame: FrameType, name: str) -> Any:
+def _table(value: Any) -> Any:
     """The value of a variable if it can be used as a table, otherwise None."""
+    if value is None:
+        return None
     import pyarrow.dataset as pads  # imports pandas, which is not needed if all tables are found
 
     from lance_sql.catalog.dataset import SqlDataset
 
-    value: Any = frame.f_locals.get(name, frame.f_globals.get(name))
     if isinstance(value, SqlDataset | pads.Dataset | pa.Table):
         return value
     kind: type = type(value)

@@ -1,30 +1,21 @@
-"""Tab completion in the shell: keywords, tables and their columns, commands."""
+"""Tab completion in the shell: keywords, functions, tables, their aliases and columns, commands."""
 
 from __future__ import annotations
 
 import glob
-import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final
 
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
-from lance_sql.text.kinds import KINDS
+from lance_sql.text.kinds import KEYWORDS, WORDS
 from lance_sql.text.tokens import as_name, table_positions, tokenize
 
-_CLAUSES: Final = (
-    "ALTER TABLE", "AND", "AS", "ASC", "AT", "BETWEEN", "BY", "CASE", "CAST", "COUNT", "CREATE INDEX",
-    "CREATE TABLE", "DELETE FROM", "DISTINCT", "DROP INDEX", "DROP TABLE", "ELSE", "EXPLAIN ANALYZE",
-    "GROUP BY", "HAVING", "IN", "INSERT INTO", "INTERVAL", "IS", "JOIN", "LEFT JOIN", "LIKE", "LIMIT",
-    "MERGE INTO", "NOT", "NULL", "OFFSET", "ON", "OR", "ORDER BY", "OVER", "PARTITION BY", "RETURNING",
-    "SHOW TABLES", "SHOW VERSIONS", "SUM", "THEN", "UNION ALL", "USING", "VERSION", "WHEN", "WHERE",
-)  # fmt: skip
-#: What starts a statement, and what may follow.
-KEYWORDS: Final = tuple(sorted({*_CLAUSES, *filter(str.isalpha, KINDS)}))
 #: Keywords after which a table follows.
 _BEFORE_TABLE = {"FROM", "JOIN", "INTO", "UPDATE", "TABLE", "DESCRIBE", "SUMMARIZE", "OPTIMIZE", "VACUUM"}
+#: The name of a column of the result.
+_ALIAS = re.compile(r"\bAS\s+([^\W\d]\w*)", re.IGNORECASE)
 _WORD = re.compile(r'"?[\w.]*$')
 _PATH = re.compile(r"'([^']*)$")
 
@@ -32,8 +23,9 @@ _PATH = re.compile(r"'([^']*)$")
 class SqlCompleter(Completer):
     """Completes the word before the cursor.
 
-    `tables` and `columns` are called when names are needed: the tables as statements name them, and the
-    columns of one. Names may be those of received datasets: they are quoted, because Enter runs the line.
+    `tables`, `columns` and `functions` are called when names are needed: the tables as statements name them,
+    the columns of one, and the functions of the engine. Names may be those of received datasets: they are
+    quoted, because Enter runs the line.
     """
 
     def __init__(
@@ -41,8 +33,10 @@ class SqlCompleter(Completer):
         tables: Callable[[], Iterable[str]],
         columns: Callable[[str], Iterable[str]],
         commands: Iterable[str],
+        functions: Callable[[], Iterable[str]] = tuple,
     ) -> None:
         self._tables, self._columns, self._commands = tables, columns, tuple(commands)
+        self._functions = functions
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:
         before = document.text_before_cursor
@@ -59,19 +53,36 @@ class SqlCompleter(Completer):
         if previous and (previous[0] in _BEFORE_TABLE or before.lstrip().startswith("\\d")):
             yield from _matching(self._tables(), word)
             return
-        if word:
-            yield from _matching(self._columns_in(document.text), word)
-            yield from _matching(self._tables(), word)
+        named = self._named(document.text)
+        alias, dot, start = word.rpartition(".")
+        if dot:
+            table = next((table for name, table in named if name.lower() == alias.lower()), None)
+            yield from _matching([] if table is None else map(as_name, self._columns(table)), start)
+        elif word:
+            columns = {as_name(column) for _, table in named for column in self._columns(table)}
+            yield from _matching(sorted(columns), word)
+            aliases = {name for name, table in named if name != table} | set(_ALIAS.findall(document.text))
+            yield from _matching(sorted({*self._tables(), *map(as_name, aliases)}), word)
             yield from _matching(KEYWORDS, word)
+            yield from _matching((f"{name}(" for name in self._functions()), word)
 
-    def _columns_in(self, text: str) -> list[str]:
-        """The columns of the tables that the statement names."""
+    def _named(self, text: str) -> list[tuple[str, str]]:
+        """The tables that a statement names, each under its name and under its alias."""
         tokens = tokenize(text)
-        named = {tokens[position].value for position in table_positions(tokens)}
-        named |= {
-            following.value for token, following in itertools.pairwise(tokens) if token.upper in _BEFORE_TABLE
+        places = table_positions(tokens) | {
+            place + 1 for place, token in enumerate(tokens[:-1]) if token.upper in _BEFORE_TABLE
         }
-        return sorted({as_name(column) for table in named for column in self._columns(table)})
+        named = []
+        for place in sorted(places):
+            table = tokens[place].value
+            named.append((table, table))
+            following = [token for token in tokens[place + 1 : place + 3] if token.upper != "AS"][:1]
+            named += [
+                (token.value, table)
+                for token in following
+                if token.kind == "quoted" or (token.kind == "word" and token.upper not in WORDS)
+            ]
+        return named
 
 
 def _matching(words: Iterable[str], start: str) -> Iterator[Completion]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+import io
 import os
 import shutil
 import sys
 import time
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import click
 from lance_engine.errors import LanceError
@@ -21,20 +23,33 @@ from prompt_toolkit.styles import Style
 from pygments.lexers.sql import SqlLexer
 
 from lance_sql.display.errors import show_error
-from lance_sql.display.tables import text_table
+from lance_sql.display.formats import BINARY, SHOWING, format_of
+from lance_sql.display.output import Rows, write_rows
+from lance_sql.progress import TerminalProgress
 from lance_sql.session.connection import session_of
+from lance_sql.session.lost_tables import lost
 from lance_sql.shell.commands import COMMANDS, as_command, run_command
 from lance_sql.shell.completion import SqlCompleter
 from lance_sql.text.kinds import KINDS
 from lance_sql.text.script import split
-from lance_sql.text.tokens import Token, as_name, as_string, tokenize
+from lance_sql.text.tokens import Token, as_name, as_string, as_table, tokenize
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from lance_sql.session.connection import Connection
     from lance_sql.session.sql_session import SqlSession
+    from lance_sql.text.statement import Statement
 
+
+#: What lists the names of functions.
+_FUNCTIONS: Final = {
+    "duckdb": "SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_name ~ '^[a-z]\\w+$'"
+    " ORDER BY ALL",
+    "datafusion": "SELECT DISTINCT routine_name FROM information_schema.routines ORDER BY 1",
+}
+#: How to keep a table.
+_KEPT = "To keep it, open a directory (\\c DIRECTORY), or name a path: CREATE TABLE 'name.lance' AS ..."
+#: Seconds after which a statement shows its progress.
+_SECONDS = 2.0
 
 #: Colors of the terminal's own palette, which are legible on dark and light backgrounds.
 _COLOURS = {
@@ -65,14 +80,20 @@ class Shell:
         self.timing = True
         self.has_failed = False
         self.max_rows = max_rows
+        #: how rows are shown
+        self.format = "table"
+        #: where results go in place of the terminal, and whether only the next one does
+        self._file: TextIO | None = None
+        self._once = False
         self._history = history
+        self._known_functions: dict[str, list[str]] = {}
 
     @cached_property
     def _session(self) -> PromptSession[str]:
         return PromptSession(
             history=FileHistory(os.path.expanduser(self._history)),
             lexer=PygmentsLexer(SqlLexer),
-            completer=SqlCompleter(self._tables, self._column_names, COMMANDS),
+            completer=SqlCompleter(self._tables, self._column_names, COMMANDS, self._functions),
             complete_while_typing=False,
             multiline=Condition(self._continues),
             prompt_continuation=lambda width, number, wrapped: "." * (width - 1) + " ",
@@ -98,6 +119,7 @@ class Shell:
                 break
             if text and not self._run(text):
                 break
+        self.write_to(None)
         self.connection.close()
 
     def run_script(self, text: str) -> None:
@@ -118,11 +140,7 @@ class Shell:
             command = as_command(text)
             if command is not None:
                 return run_command(self, command)
-            for statement in split(text):
-                begin = time.perf_counter()
-                self.show(self.session.execute(statement).arrow())
-                if self.timing:
-                    click.echo(f"{time.perf_counter() - begin:.3f} s")
+            self.run_statements(text)
         except KeyboardInterrupt:
             click.echo("stopped", err=True)
         except (LanceError, OSError) as error:
@@ -130,13 +148,61 @@ class Shell:
             show_error(error)
         return True
 
-    def show(self, table: pa.Table) -> None:
-        """Print rows, through a pager if they do not fit on the screen."""
-        text = text_table(table, self.max_rows)
-        if sys.stdout.isatty() and text.count("\n") > shutil.get_terminal_size().lines - 4:
-            click.echo_via_pager(text + "\n")
+    def run_statements(self, text: str) -> None:
+        """Run the statements of `text`, and show the result of each."""
+        for statement in split(text):
+            begin = time.perf_counter()
+            shown = TerminalProgress(after=_SECONDS) if sys.stderr.isatty() else None
+            try:
+                result = self.session.execute(statement, progress=shown)
+                result.run(raises=True)
+            finally:
+                if shown is not None:
+                    shown.close()
+            self.show(result)
+            self._warn(statement)
+            if self.timing:
+                click.echo(f"{time.perf_counter() - begin:.3f} s")
+
+    def _warn(self, statement: Statement) -> None:
+        """Say so where a statement made a table that ends with the shell, unless it asked for one."""
+        words = [token.upper for token in statement.tokens[:4]]
+        if words[:1] != ["CREATE"] or {"TEMP", "TEMPORARY", "VIEW", "MACRO"} & set(words):
+            return
+        name = lost(self.session, statement)
+        if name is not None:
+            click.echo(f"{name} is only in memory. {_KEPT}", err=True)
+
+    def show(self, rows: Rows) -> None:
+        """Print rows, through a pager if they do not fit on the screen, or write them to the chosen file."""
+        if self._file is not None:
+            format = format_of(self._file.name) if self.format == "table" else self.format
+            write_rows(rows, format or "table", self._file, self.max_rows)
+            self._file.flush()
+            if self._once:
+                self.write_to(None)
+        elif self.format in SHOWING:
+            text = io.StringIO()
+            write_rows(rows, self.format, text, self.max_rows)
+            is_long = text.getvalue().count("\n") > shutil.get_terminal_size().lines - 4
+            show = (
+                click.echo_via_pager
+                if sys.stdout.isatty() and is_long
+                else functools.partial(click.echo, nl=False)
+            )
+            show(text.getvalue())
         else:
-            click.echo(text)
+            write_rows(rows, self.format, sys.stdout)
+
+    def write_to(self, path: str | None, *, once: bool = False) -> None:
+        """Write results to a file from now on, or the next one with `once`; None shows them again."""
+        format = None if path is None else format_of(path)
+        if format in BINARY:
+            raise LanceError(f"{format} is not text", remedy=f"Use COPY (SELECT ...) TO '{path}';")
+        if self._file is not None:
+            self._file.close()
+        self._file = None if path is None else open(path, "w", encoding="utf-8")  # noqa: SIM115
+        self._once = once
 
     def connect(self, engine: str | None = None, directory: str | None = None) -> None:
         """Switch to another engine or directory; views and settings of the previous session are dropped."""
@@ -155,7 +221,7 @@ class Shell:
 
     def _names(self) -> list[str]:
         try:
-            return list(self.session.catalog.names())
+            return self.session.table_names()
         except (LanceError, OSError):
             return []
 
@@ -172,7 +238,23 @@ class Shell:
             dataset = self.session.catalog.open(Reference(table, table, certain=True, quoted=True))
         except (LanceError, OSError):
             return []
-        return [] if dataset is None else list(dataset.schema.names)
+        if dataset is not None:
+            return list(dataset.schema.names)
+        return self._texts(f"DESCRIBE {as_table(table)}") if table in self._names() else []
+
+    def _functions(self) -> list[str]:
+        """The functions of the engine, which are read once: there are hundreds."""
+        engine = self.connection.engine
+        if engine not in self._known_functions:
+            self._known_functions[engine] = self._texts(_FUNCTIONS[engine])
+        return self._known_functions[engine]
+
+    def _texts(self, query: str) -> list[str]:
+        """The first column of a query's result; nothing if it fails."""
+        try:
+            return [str(value) for value in self.session.execute(query).arrow().column(0).to_pylist()]
+        except (LanceError, OSError):
+            return []
 
     def _continues(self) -> bool:
         """Whether Enter starts a new line: the input is not a command, and has no final semicolon yet."""

@@ -92,6 +92,19 @@ KINDS: Final = {
 #: The first words of statements that only lance-sql has.
 OURS: Final = frozenset({"OPTIMIZE", "REINDEX", "RESTORE"})
 
+_CLAUSES: Final = (
+    "ALTER TABLE", "AND", "AS", "ASC", "AT", "BETWEEN", "BY", "CASE", "CAST", "COUNT", "CREATE INDEX",
+    "CREATE TABLE", "CREATE VIEW", "CROSS JOIN", "DELETE FROM", "DISTINCT", "DROP INDEX", "DROP TABLE",
+    "ELSE", "EXPLAIN ANALYZE", "GROUP BY", "HAVING", "IN", "INSERT INTO", "INTERVAL", "IS", "JOIN",
+    "LEFT JOIN", "LIKE", "LIMIT", "MERGE INTO", "NOT", "NULL", "OFFSET", "ON", "OR", "ORDER BY", "OVER",
+    "PARTITION BY", "RETURNING", "SHOW TABLES", "SHOW VERSIONS", "SUM", "THEN", "UNION ALL", "USING",
+    "VERSION", "WHEN", "WHERE",
+)  # fmt: skip
+#: What starts a statement, and what may follow.
+KEYWORDS: Final = tuple(sorted({*_CLAUSES, *filter(str.isalpha, KINDS)}))
+#: The words of these.
+WORDS: Final = frozenset(word for keyword in KEYWORDS for word in keyword.split())
+
 #: Keywords that start a statement, and are followed by a table without an alias.
 NAMED_TABLE: Final = frozenset(word for word, does in KINDS.items() if does & Does.NAMES_TABLE)
 

@@ -27,14 +27,23 @@ DESCRIPTIONS: Final = {"pragma_storage_info": "storage_info", "pragma_table_info
 #: What lists all tables on every engine.
 SCHEMA_VIEWS: Final = tuple(f"information_schema.{name}" for name in ("tables", "columns", "schemata"))
 #: What lists them on DuckDB: functions,
-FUNCTIONS: Final = ("duckdb_columns", "duckdb_constraints", "duckdb_indexes", "duckdb_tables", "duckdb_views")
+_OF_TABLES: Final = (
+    "duckdb_columns",
+    "duckdb_constraints",
+    "duckdb_indexes",
+    "duckdb_tables",
+    "duckdb_views",
+)
+#: and the one that lists credentials,
+SECRETS: Final = "duckdb_secrets"
+FUNCTIONS: Final = (*_OF_TABLES, SECRETS)
 #: and views, by schema.
 _SCHEMAS: Final = {
     "information_schema": (
         "check_constraints", "columns", "constraint_column_usage", "constraint_table_usage",
         "key_column_usage", "schemata", "table_constraints", "tables", "views",
     ),
-    "main": (*FUNCTIONS, "sqlite_master", "sqlite_schema"),
+    "main": (*_OF_TABLES, "sqlite_master", "sqlite_schema"),
     "pg_catalog": ("pg_indexes", "pg_tables", "pg_views"),
 }  # fmt: skip
 #: The views by the names that statements may use.
@@ -44,5 +53,5 @@ VIEWS: Final = {
     for name in names
     for written in (f"{schema}.{name}", *([] if schema == "information_schema" else [name]))
 }
-#: Everything that lists tables on DuckDB.
+#: Everything that lists tables on DuckDB, and credentials.
 LISTINGS: Final = (*(f"{name}()" for name in FUNCTIONS), *sorted(set(VIEWS.values())))

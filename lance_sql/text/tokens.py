@@ -83,6 +83,12 @@ def as_string(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
+def as_table(name: str) -> str:
+    """`name` as a table of a statement: the path of a dataset, or a name that may have dots."""
+    is_path = name.endswith(".lance") or "/" in name
+    return as_string(name) if is_path else ".".join(map(as_name, name.split(".")))
+
+
 def spellings(name: str) -> set[str]:
     """`name`, and what DataFusion looks up when a statement contains it without quotes."""
     return {name, name.lower()}

@@ -55,6 +55,20 @@ def test_rows_beyond_the_shown_are_counted(run):
     assert "4 rows, the first 2 shown" in run(QUERY, "--max-rows", "2").stdout
 
 
+def test_each_column_in_a_line(run):
+    shown = run("SELECT id, label FROM 'things.lance' ORDER BY ALL LIMIT 2", "--format", "line").stdout
+    assert shown.splitlines() == [
+        "── row 1 ──",
+        "id     1",
+        "label  a,b",
+        "── row 2 ──",
+        "id     1",
+        "label  a,b",
+        "2 rows",
+    ]
+    assert run("SELECT 1 AS a", "--format", "line", "--max-rows", "0").stdout == "1 row, the first 0 shown\n"
+
+
 def test_json(run):
     rows = json.loads(run(QUERY, "--format", "json").stdout)
     assert [row["id"] for row in rows] == [1, 1, 2, 3]

@@ -424,6 +424,18 @@ def test_convert_there_and_back(run, ending):
     assert lance_sql.open("back.lance").count_rows() == 2 * (ROWS - 5)
 
 
+def test_how_csv_is_read(run, tmp_path):
+    (tmp_path / "odd.csv").write_text("1;NA\n2;x\n")
+    options = [word for option in ("delim=;", "header=false", "nullstr=NA") for word in ("--csv", option)]
+    assert run("convert", "odd.csv", "odd.lance", *options).exit_code == 0
+    assert [tuple(row.values()) for row in lance_sql.open(tmp_path / "odd.lance")] == [(1, None), (2, "x")]
+    for wrong, says in (["nosuch=1", "nosuch"], ["a b=1", "Invalid name"]):
+        failed = run("convert", "odd.csv", "x.lance", "--csv", wrong)
+        assert failed.exit_code != 0
+        assert says in failed.stderr
+    assert "for CSV files" in run("convert", "odd.lance", "x.lance", "--csv", "delim=;").stderr
+
+
 def test_convert_a_directory_and_to_json(run, tmp_path):
     (tmp_path / "parts").mkdir()
     for part in range(3):

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import lance_sql
-from lance_sql.shell.loop import is_complete
+from lance_sql.shell.loop import Shell, is_complete
 from lance_sql.text.script import statements
 
 UP = "\x1b[A"
@@ -84,8 +84,10 @@ def test_a_session(shell, warehouse):
     shell.expect("Unknown command")
     shell.send(".schema sales\r")  # of another shell
     shell.expect("price")
-    shell.send(".mode csv\r")
-    shell.expect("prints other formats")
+    shell.send(".headers on\r")
+    shell.expect("names in the first line")
+    shell.send("SELEC 1;\r")
+    shell.expect(r"Did you mean SELECT\?")
     shell.send("\\d sale\r")
     shell.expect("Did you mean sales")
     shell.send("\\timing maybe\r")
@@ -116,6 +118,76 @@ def test_a_script_with_commands_of_a_shell(warehouse):
     assert failed.returncode == 1
     assert "Unknown command" in failed.stderr
     assert "1 row" in failed.stdout
+
+
+@pytest.fixture
+def run_script(warehouse, monkeypatch, capsys):
+    """Runs a script in a shell, and returns the lines of its output and of its errors."""
+    monkeypatch.chdir(warehouse)
+
+    def run(script, directory=None):
+        shell = Shell(
+            lambda engine, place: lance_sql.connect(place), "duckdb", directory, max_rows=9, history="h"
+        )
+        shell.timing = False
+        shell.run_script("\n".join(line.strip() for line in script.splitlines()))
+        shell.write_to(None)
+        shell.connection.close()
+        done = capsys.readouterr()
+        return [line.strip() for line in done.out.splitlines()], done.err.splitlines()
+
+    return run
+
+
+def test_how_and_where_rows_are_shown(warehouse, run_script):
+    shown, errors = run_script(
+        r"""
+        .mode csv
+        SELECT id, price FROM 'sales.lance' WHERE id = 3;
+        \x
+        SELECT id, price FROM 'sales.lance' WHERE id = 4;
+        .mode box
+        .once 'first file.csv'
+        SELECT id FROM 'sales.lance' LIMIT 2;
+        .output both.ndjson
+        SELECT 5 AS five;
+        SELECT 6 AS six;
+        .output
+        SELECT 7 AS seven;
+        .import 'first file.csv' 'new.lance'
+        .import 'first file.csv' new.lance
+        \d new.lance
+        CREATE VIEW seen AS SELECT count(*) AS rows FROM 'new.lance';
+        FROM seen;
+        .mode parquet
+        .mode jsn
+        \o rows.parquet
+        """
+    )
+    assert shown[:3] == ["id,price", "3,0.75", "rows are shown as lines"]
+    assert shown[3:6] == ["── row 1 ──", "id     4", "price  1.0"]
+    assert not {"five", "5"} & set(shown)
+    assert (warehouse / "first file.csv").read_text().splitlines() == ["id", "0", "1"]
+    assert (warehouse / "both.ndjson").read_text().splitlines() == ['{"five": 5}', '{"six": 6}']
+    assert shown[shown.index("seven") + 2] == "7"
+    assert shown[shown.index("rows") + 2] == "4"
+    assert any(line.endswith("new.lance, version 2, 4 rows") for line in shown)
+    assert [line.partition(".")[0] for line in errors] == [
+        "error: parquet is not text",
+        "error: Unknown mode 'jsn'",
+        "error: parquet is not text",
+    ]
+    assert "Did you mean json?" in errors[1]
+    assert not (warehouse / "rows.parquet").exists()
+
+
+def test_a_table_in_memory_is_named(run_script):
+    _, errors = run_script(
+        "CREATE TABLE t AS SELECT 1; CREATE TEMP TABLE u AS SELECT 1; CREATE TABLE 'v.lance' AS SELECT 1;"
+    )
+    assert len(errors) == 1
+    assert errors[0].startswith("The table t is only in memory. To keep it")
+    assert run_script("CREATE TABLE t AS SELECT 1;", "new")[1] == []
 
 
 def test_ctrl_c_stops_the_statement_and_keeps_the_shell(shell):
@@ -176,7 +248,12 @@ def test_what_tab_offers(warehouse, monkeypatch):
     from lance_sql.shell.completion import SqlCompleter
 
     monkeypatch.chdir(warehouse)
-    completer = SqlCompleter(lambda: ["sales"], lambda table: ["price"] if table == "sales" else [], ["\\dt"])
+    completer = SqlCompleter(
+        lambda: ["sales"],
+        lambda table: ["price"] if table == "sales" else [],
+        ["\\dt"],
+        lambda: ["array_distance"],
+    )
 
     def offered(text: str, cursor: int | None = None) -> list[str]:
         document = Document(text, len(text) if cursor is None else cursor)
@@ -189,6 +266,11 @@ def test_what_tab_offers(warehouse, monkeypatch):
     assert offered("\\d") == ["\\dt"]
     assert offered("SELECT * FROM 'sal") == ["sales.lance"]
     assert offered("\\d s") == ["sales"]
+    assert offered("SELECT s. FROM sales AS s", 9) == ["price"]
+    assert offered("SELECT t.p FROM 'x.lance' t", 10) == []
+    assert offered("SELECT sum(price) AS total FROM sales ORDER BY tot") == ["total"]
+    assert offered("SELECT arr") == ["array_distance("]
+    assert offered("SELECT sums.pr FROM sales sums WHERE 1", 14) == ["price"]
 
 
 def test_tab_quotes_names_of_others(tmp_path, monkeypatch):
@@ -196,7 +278,6 @@ def test_tab_quotes_names_of_others(tmp_path, monkeypatch):
     from prompt_toolkit.completion import CompleteEvent
     from prompt_toolkit.document import Document
 
-    from lance_sql.shell.loop import Shell
     from lance_sql.text.statement import Statement
 
     monkeypatch.chdir(tmp_path)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.site_plots import RESULTS, on_page_markdown
+from benchmarks.site_plots import PICTURE, RESULTS, about, on_page_markdown, picture
 
 ROOT = Path(__file__).parents[2]
 
@@ -34,6 +34,13 @@ def test_the_site_is_built(tmp_path: Path) -> None:
     searched = (tmp_path / "search" / "search_index.json").read_text().lower()
     for word in ("lancedb", "jupyter", "sqlalchemy", "image", "delta", "dataset.scan"):
         assert word in searched, word
+
+
+def test_the_picture_of_the_readme_shows_the_figures() -> None:
+    """``python benchmarks/site_plots.py`` makes it."""
+    result = json.loads((RESULTS / "peers.json").read_text())
+    assert PICTURE.read_text() == picture(result)
+    assert about(result) in " ".join((ROOT / "README.md").read_text().split())
 
 
 def test_plots_show_every_figure() -> None:

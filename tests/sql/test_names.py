@@ -111,13 +111,6 @@ def test_register(warehouse, engine, tmp_path):
         assert rows(connection, "SELECT count(*) FROM o") == [(2,)]
 
 
-def test_python_variables_are_no_tables_of_a_connection(engine):
-    orders = pa.table({"x": [1]})
-    with lance_sql.connect(engine=engine) as connection, pytest.raises(DatasetNotFoundError):
-        connection.sql("SELECT * FROM orders")
-    assert orders.num_rows == 1
-
-
 def test_row_ids_are_columns_when_named(connection):
     found = rows(connection, "SELECT _rowid, id FROM measurements WHERE id IN (1, 7) ORDER BY id")
     by_id = dict(found)
@@ -206,6 +199,32 @@ def test_syntax_errors_are_ours(connection):
     with pytest.raises(lance_sql.SqlError, match=r"(?i)selec") as caught:
         connection.sql("SELEC 1")
     assert caught.value.place["engine"] == connection.engine
+
+
+@pytest.mark.parametrize(
+    ("statement", "meant"),
+    [
+        ("SELEC 1", "SELECT"),
+        ("selcet 1", "SELECT"),
+        ("SELECT 1 FORM orders", "FROM"),
+        ("SELECT id FROM orders WEHRE id = 1", "WHERE"),
+        ("SELECT id FROM orders GROPU BY id", "GROUP"),
+        ("SELECT id FROM orders ODER BY id", "ORDER"),
+        ("UPDAT orders SET id = 1", "UPDATE"),
+        ("CREATE TABEL x (a INT)", "TABLE"),
+    ],
+)
+def test_misspelt_keywords(connection, statement, meant):
+    with pytest.raises(lance_sql.SqlError) as caught:
+        connection.sql(statement)
+    assert caught.value.remedy == f"Did you mean {meant}?"
+
+
+@pytest.mark.parametrize("statement", ["SELECT (1", "SELECT 1 2", "SELECT 'x' 'y' z q", "frobnicate 1"])
+def test_other_syntax_errors_name_no_keyword(connection, statement):
+    with pytest.raises(lance_sql.SqlError) as caught:
+        connection.sql(statement)
+    assert "Did you mean" not in caught.value.remedy
 
 
 def test_run_time_errors_are_ours(connection):

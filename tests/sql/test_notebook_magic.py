@@ -42,7 +42,15 @@ def test_the_magic_runs_cells_and_keeps_results(things, tmp_path, capsys):
     assert "<table" in result._repr_html_()
     magic("", "CREATE TEMP TABLE kept AS SELECT 7 AS x")
     assert magic("SELECT x FROM kept").fetchall() == [(7,)]  # the same session, as a line
-    assert magic("-e datafusion --progress", "SELECT max(id) AS m FROM things").fetchall() == [(999,)]
+    options = f"-d '{tmp_path}' -e datafusion --progress"
+    assert magic(options, "SELECT max(id) AS m FROM things").fetchall() == [(999,)]
+    with pytest.raises(lance_sql.LanceError, match="'things' not found"):
+        magic("", "FROM things")  # the directory was that of another cell
+    notebook.user_ns |= {"things": pa.table({"id": [3, 4]}), "least": 3}
+    assert magic("", "SELECT count(*) FROM things WHERE id > $least").fetchall() == [(1,)]
+    assert magic(f"-d '{tmp_path}'", "SELECT count(*) FROM things").fetchall() == [(1000,)]
+    with pytest.raises(lance_sql.LanceError, match="most is not one"):
+        magic("", "SELECT count(*) FROM things WHERE id > $most")
     with pytest.raises(lance_sql.LanceError, match="--nonsense"):
         magic("--nonsense", "SELECT 1")
     with pytest.raises(lance_sql.LanceError, match="'1x' is not the name of a variable"):

@@ -61,10 +61,26 @@ def test_every_listed_name_is_a_member_of_ours_or_its_error_names_another(
 def test_options_that_would_be_ignored_are_refused(
     dataset: lance_sql.Dataset, method: str, option: str
 ) -> None:
+    if method == "to_table" and option in ("limit", "offset"):
+        return  # obeyed
     if method == "scanner":
         assert dataset.scanner(batch_size=3, use_threads=False).to_table().num_rows == 8
     with pytest.raises(lance_sql.LanceError, match=f"Unknown option '{option}'.*Use"):
         getattr(dataset, method)(**{option: 1})
+
+
+def test_habits_that_work(dataset: lance_sql.Dataset, tmp_path: Path) -> None:
+    for read in (dataset.to_table, dataset.to_pandas, dataset.to_polars):
+        rows = pa.table(read(["id"], "id > 1", limit=2, offset=1))
+        assert rows["id"].to_pylist() == [3, 4]
+    result = lance_sql.sql(f"SELECT id FROM '{dataset.uri}' WHERE id < 2")
+    assert len(result) == 2
+    assert lance_sql.sql("SELECT 1 WHERE false")
+    result.write_parquet(tmp_path / "x.parquet")
+    result.write_csv(str(tmp_path / "x.csv"))
+    for name in ("x.parquet", "x.csv"):
+        assert lance_sql.sql(f"FROM '{tmp_path / name}'").fetchall() == [(0,), (1,)]
+    assert dataset.scanner(["id"], "id = 3").to_pandas()["id"].tolist() == [3]
 
 
 @pytest.mark.parametrize(

@@ -80,6 +80,48 @@ def test_a_dataset_in_a_variable_is_only_read(path, text):
     assert lance_sql.open(path).version == ds.version
 
 
+@pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
+def test_variables_in_a_session(path, tmp_path, engine):
+    things = pd.DataFrame({"a": [1, 2]})
+    with lance_sql.connect(tmp_path, engine) as con:
+        first = con.sql("SELECT sum(a) AS s FROM things")
+        things = pd.DataFrame({"a": [10, 2]})
+        assert con.execute("SELECT sum(a) AS s FROM things").fetchall() == [(12,)]
+        assert first.fetchall() == [(3,)]  # as it was
+        assert con.table("things").fetchall() == [(10,), (2,)]
+        assert con.table_names() == ["x"]
+        assert con.table("x").fetchall() == con.table(path).fetchall() == [(1,), (2,), (3,)]
+        assert con.sql("INSERT INTO x SELECT a FROM things; SELECT count(*) FROM x").fetchall() == [(5,)]
+        with pytest.raises(lance_sql.LanceError):
+            con.sql("DROP TABLE things")
+        del things
+        with pytest.raises(TableNotFoundError, match="things"):
+            con.sql("FROM things")
+        x = pa.table({"a": [9]})
+        assert x.num_rows == 1
+        assert con.sql("SELECT max(a) FROM x").fetchall() == [(10,)]  # tables come first
+        con.register("x", x)
+        assert con.sql("SELECT max(a) FROM x").fetchall() == [(9,)]
+
+
+def test_variables_in_a_transaction(tmp_path):
+    rows = pa.table({"a": [1]})
+    with lance_sql.connect(tmp_path) as con:
+        con.sql("BEGIN; CREATE TABLE t AS FROM rows; INSERT INTO t FROM rows")
+        con.rollback()
+        assert con.sql("SELECT count(*) FROM rows").fetchall() == [(1,)]
+        rows = pa.table({"a": [1] * (rows.num_rows + 1)})
+        assert con.sql("SELECT count(*) FROM rows").fetchall() == [(rows.num_rows,)]
+        assert con.tables() == []
+
+
+def test_statements_of_somebody_else_see_no_variables(tmp_path):
+    secret = pa.table({"a": [1]})
+    assert secret is not None
+    with lance_sql.connect(tmp_path, enable_external_access=False) as con, pytest.raises(TableNotFoundError):
+        con.sql("FROM secret")
+
+
 def test_variables_are_written_elsewhere(path, tmp_path):
     ds = lance_sql.open(path)
     lance_sql.sql(f"INSERT INTO '{path}' FROM ds")

@@ -331,7 +331,7 @@ def _reason(error: Exception, statement: str) -> str:
         text = error.message.replace(statement, "") + (f". {error.remedy}" if error.remedy else "")
     elif text.startswith("["):  # Spark's class of the error says enough
         text = text.split(" ")[0].strip("[]").replace("_", " ").replace(".", ": ").lower()
-    text = re.sub(r"^\w+ (on \S+, which is a dataset|of datasets): t", "T", text.split("\n")[0])
+    text = re.sub(r"^(\w+ on \S+, which is a dataset|[A-Z ]+ needs a session): t", "T", text.split("\n")[0])
     return re.sub(r",? (found: \S+|LINE 1.*|line 1 .*)$", "", text).strip(" :.;")
 
 

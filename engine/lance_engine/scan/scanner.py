@@ -37,6 +37,7 @@ from lance_engine.table.snapshot import Snapshot
 
 # Imported with the first filter, because a count of all rows does not need it.
 if TYPE_CHECKING:
+    import pandas as pd
     import pyarrow.compute as pc
 
     from lance_engine.expr.tree import Node
@@ -258,6 +259,10 @@ class Scanner(Public):
         metadata = self._snapshot.schema.to_arrow().metadata
         # A table without columns would lose its row count.
         return table.replace_schema_metadata(metadata) if metadata and table.num_columns else table
+
+    def to_pandas(self) -> pd.DataFrame:
+        """All rows as a pandas DataFrame; pandas must be installed."""
+        return self.to_table().to_pandas()
 
     def to_reader(self) -> pa.RecordBatchReader:
         """The rows as a stream, which raises pyarrow errors with the text of ours."""

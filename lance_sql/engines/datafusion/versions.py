@@ -111,6 +111,7 @@ MESSAGES: Final = Messages(
     suggests=("Did you mean",),
     # What Python says where DataFusion combines a NULL with a condition for a dataset; see `unpushed`.
     null_operand=re.compile(r"unsupported operand type\(s\) for [&|]: .*\bBooleanScalar\b", re.DOTALL),
+    unexpected=re.compile(r"found: (\w+)$"),
     place=re.compile(r" at Line: (\d+), Column: (\d+)"),
     at_the_end=re.compile(r"found: EOF$"),
 )

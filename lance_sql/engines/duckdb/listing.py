@@ -13,6 +13,7 @@ from lance_engine.errors import LanceError
 from lance_sql.catalog.attached import SESSION, Listed
 from lance_sql.catalog.definitions import create, create_indices
 from lance_sql.catalog.namespaces import MAIN
+from lance_sql.text.metadata_tables import SECRETS
 from lance_sql.text.tokens import as_string, quote
 
 if TYPE_CHECKING:
@@ -53,7 +54,10 @@ class Listing:
     def table(self, name: str) -> pa.Table:
         """The rows of a view such as ``information_schema.tables``, or of a function of DuckDB."""
         own = self._of_engine(name)
-        listed = own.slice(0, 0) if "views" in name else self._of_datasets(name)
+        if name == f"{SECRETS}()":
+            listed = self._secrets(set(own["name"].to_pylist()))
+        else:
+            listed = own.slice(0, 0) if "views" in name else self._of_datasets(name)
         columns = [
             listed[field.name].cast(field.type)
             if field.name in listed.schema.names
@@ -61,6 +65,23 @@ class Listing:
             for field in own.schema
         ]
         return pa.concat_tables([own, pa.table(columns, schema=own.schema)])
+
+    def _secrets(self, known: set[str]) -> pa.Table:
+        """The secrets for datasets, besides those that the engine has as well."""
+        rows = [
+            {
+                "name": one.name,
+                "type": one.kind,
+                "provider": one.provider,
+                "persistent": False,
+                "storage": "memory",
+                "scope": list(one.scopes),
+                "secret_string": one.shown(),
+            }
+            for one in self._session.catalog.secrets.values()
+            if one.name not in known
+        ]
+        return pa.Table.from_pylist(rows)
 
     def _of_engine(self, name: str) -> pa.Table:
         """The engine's own tables, without the names registered for datasets."""

@@ -56,7 +56,8 @@ def _refuse_change(tokens: Sequence[Token], datasets: Callable[[], Sequence[str]
         case _:
             name, is_ours = _redefined(tokens), bool(OURS.intersection(words[:1]))
     if is_ours:
-        what = f"{' '.join(words[:2] if words[0] == 'EXPORT' else words[:1])} of datasets"
+        is_long = words[0] in ("ALTER", "EXPORT", "SHOW", "VACUUM")
+        what = f"{' '.join(words[: 2 if is_long else 1])} needs a session"
     elif name is not None and _is_dataset(name, datasets):
         what = f"{words[0]} on {name.value}, which is a dataset"
     else:

@@ -109,6 +109,7 @@ MESSAGES: Final = Messages(
     closed=re.compile(r"Connection (?:has )?already (?:been )?closed"),
     # It quotes the first one of the errors that follow.
     failed=re.compile(r"^(?:INTERNAL|FATAL) Error: (?:.*\nOriginal error: )?(?P<error>[^\n]*)", re.DOTALL),
+    unexpected=re.compile(r'syntax error at or near "(\w+)"'),
     # The line of the statement, with a marker below the position.
     pointer=re.compile(r"\s*^(?=LINE \d+: )", re.MULTILINE),
 )

@@ -26,8 +26,8 @@ import org.apache.spark.sql.connector.catalog.CatalogManager;
 import org.apache.spark.sql.connector.catalog.CatalogPlugin;
 
 /**
- * Statements about tables of a {@link LanceCatalog} that Spark does not know: each becomes a CALL of a procedure. The
- * statements are those that lance-spark documents.
+ * Statements about tables of a {@link LanceCatalog} that Spark does not know: each becomes a CALL of a procedure, or a
+ * query. The statements are those that lance-spark documents, and DESCRIBE HISTORY as Delta Lake has it.
  */
 final class LanceStatements {
   private static final String NAME = "(?:`(?:[^`]|``)+`|\\w+)";
@@ -39,7 +39,10 @@ final class LanceStatements {
   private static final Pattern PART = Pattern.compile(NAME);
   private static final Pattern COMMENT = Pattern.compile("(" + TEXT + "|`[^`]*`)|--[^\\n]*|(?s:/\\*.*?\\*/)");
   private static final Pattern FIRST_WORD =
-      Pattern.compile("(?s)(?:\\s|--[^\\n]*\\n|/\\*.*?\\*/)*(?i:OPTIMIZE|VACUUM|SHOW|ALTER)\\b.*");
+      Pattern.compile("(?s)(?:\\s|--[^\\n]*\\n|/\\*.*?\\*/)*(?i:OPTIMIZE|VACUUM|SHOW|ALTER|DESCRIBE|DESC)\\b.*");
+
+  /** In place of a procedure: a query of the versions, the newest first. */
+  private static final String HISTORY = "";
 
   private static final String WITH = " [WITH ( {options} )]";
   private static final String AT = " [AS OF <[BRANCH {branch}] VERSION {version} | BRANCH {branch2} | TAG {of_tag}>]";
@@ -52,6 +55,7 @@ final class LanceStatements {
       List.of(
           new Statement("OPTIMIZE {table}" + WITH, "optimize"),
           new Statement("VACUUM {table}" + WITH, "vacuum"),
+          new Statement("<DESCRIBE | DESC> HISTORY {table}", HISTORY),
           new Statement("ALTER TABLE {table} CREATE INDEX {name} USING {kind} ( {column} )" + WITH, "create_index", "replace => true"),
           new Statement("ALTER TABLE {table} DROP INDEX {name}", "drop_index"),
           new Statement("ALTER TABLE {table} <OPTIMIZE | REFRESH> INDEX {name}" + WITH, "optimize_index"),
@@ -72,7 +76,7 @@ final class LanceStatements {
     this.session = session;
   }
 
-  /** The text for Spark's parser: the CALL of a procedure for a statement of this class, or the text itself. */
+  /** The text for Spark's parser: what a statement of this class becomes, or the text itself. */
   String forSpark(String text) {
     Given given = given(text);
     List<String> table = given == null ? List.of() : parts(given.matcher.group("table"));
@@ -129,6 +133,10 @@ final class LanceStatements {
     return "`" + name.replace("`", "``") + "`";
   }
 
+  private static String qualified(List<String> parts) {
+    return parts.stream().map(LanceStatements::quoted).collect(Collectors.joining("."));
+  }
+
   private static String literal(String text) {
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'";
   }
@@ -177,6 +185,9 @@ final class LanceStatements {
     }
 
     String call(String catalog, List<String> table, Matcher given) {
+      if (procedure.equals(HISTORY)) {
+        return "SELECT * FROM " + quoted(catalog) + "." + qualified(table) + ".versions ORDER BY version DESC";
+      }
       List<String> all = new ArrayList<>(constants);
       arguments.forEach(
           (group, argument) -> {
@@ -190,7 +201,7 @@ final class LanceStatements {
 
     private static String value(String argument, String text, List<String> table) {
       return switch (argument) {
-        case "table" -> literal(table.stream().map(LanceStatements::quoted).collect(Collectors.joining(".")));
+        case "table" -> literal(qualified(table));
         case "version" -> text;
         case "if_exists", "if_not_exists" -> "true";
         case "options" -> map(text);

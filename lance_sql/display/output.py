@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import pyarrow as pa
 from lance_engine.base import legible_line, legible_text, rows_as_python, values_as_python
@@ -18,9 +18,7 @@ from lance_engine.errors import LanceError
 from lance_engine.io import LocalErrors
 
 from lance_sql.display.amounts import interval_text
-
-if TYPE_CHECKING:
-    from lance_sql.session.result import QueryResult
+from lance_sql.display.formats import SHOWING
 
 
 class Rows(Protocol):
@@ -80,15 +78,15 @@ def opened(path: str | None, *, binary: bool) -> Iterator[Any]:
         raise
 
 
-def write_rows(result: QueryResult | Rows, format: str, target: Any, max_rows: int = 40) -> None:
+def write_rows(result: Rows, format: str, target: Any, max_rows: int = 40) -> None:
     """Write `result` to the open file `target`.
 
-    All formats except ``table`` and ``markdown`` stream: the rows are never all in memory.
+    All formats but those of `SHOWING` stream: the rows are never all in memory.
     """
-    if format in ("table", "markdown"):
-        from lance_sql.display.tables import text_table
+    if format in SHOWING:
+        from lance_sql.display.tables import text_table, vertical_text
 
-        shown = text_table if format == "table" else _markdown
+        shown = {"table": text_table, "line": vertical_text, "markdown": _markdown}[format]
         target.write(shown(result.arrow(), max_rows) + "\n")
         return
     writers = {
