@@ -97,11 +97,6 @@ class JoinKeys:
         """The tables whose conditions are worth testing in their scans."""
         return frozenset(path.build for path in self.paths)
 
-    @property
-    def probe_tables(self) -> frozenset[str]:
-        """The tables whose scans test keys of others."""
-        return frozenset(path.probe for path in self.paths)
-
     def descriptions(self, ran: bool) -> list[str]:
         """The planned use of the keys; or the actual one, once the statement `ran`."""
         known = {use.path: str(use) for use in self.uses}

@@ -22,15 +22,12 @@ if TYPE_CHECKING:
 
 #: Smaller tables are read completely in the time that a decision would take.
 _SMALL_BYTES = 8 << 20
-#: Maximum share of rows left by indices and zone maps for them to be worth using.
-_PRUNED_SHARE = 1 / 4
+#: Maximum share of rows left by indices and zone maps, or by kernels that test the encoded values.
+_LEFT_SHARE = 1 / 4
 #: If so few rows remain to be tested, the condition is always accepted, because it costs nothing.
 _TESTED_SHARE = 1 / 16
-#: Maximum share of rows that pass, if only testing each row decides.
+#: Maximum share of rows that pass, if only testing decoded values decides.
 _SELECTIVE_SHARE = 1 / 32
-#: The same, if kernels test the encoded values; for strings, whose comparison takes longer in DuckDB; and
-#: after another condition that few rows pass, since all columns are then decoded for these only.
-_NATIVE_SHARE, _NATIVE_TEXT_SHARE, _NATIVE_SHARE_AFTER = 1 / 5, 1 / 3, 1 / 2
 #: The same on the build side of a join, whose keys the scan of a larger table tests.
 _SELECTIVE_KEYS_SHARE = 1 / 8
 
@@ -85,44 +82,23 @@ class Condition:
             and FilterSteps(self.tree, snapshot.schema).are_native
         )
 
-    @property
-    def is_of_text(self) -> bool:
-        """Whether it is about strings only."""
-        from lance_engine.expr import Column, is_text, walk
-
-        return all(is_text(node.type) for node in walk(self.tree) if isinstance(node, Column))
-
     def forget_plan(self) -> None:
         """Free the index results, which may be the addresses of many rows."""
         self._plan = None
 
 
-class Role(NamedTuple):
-    """What else a scan does that may apply a condition: its sides in joins whose keys are passed."""
+def decide(condition: Condition, *, is_build_side: bool = False) -> Decision:
+    """Whether it pays for a scan to apply `condition`; takes milliseconds on local files.
 
-    is_build_side: bool = False
-    is_probe_side: bool = False
-    #: of one of the other conditions, `leaves_few` is true
-    leaves_few: bool = False
-
-
-_ALONE = Role()
-
-
-def decide(condition: Condition, role: Role = _ALONE) -> Decision:
-    """Whether it pays for a scan to apply `condition`; takes milliseconds on local files."""
+    `is_build_side`: the scan of another table tests the keys of its rows.
+    """
     try:
-        return _decide(condition, role)
+        return _decide(condition, is_build_side)
     except (LanceError, OSError):  # the scan itself will fail and report it
         return Decision(str(condition), False, "table statistics are unavailable")
 
 
-def leaves_few(decision: Decision) -> bool:
-    """Whether a condition that a scan applies excludes so many rows that it should apply others, too."""
-    return decision.pushed and decision.share <= _NATIVE_TEXT_SHARE
-
-
-def _decide(condition: Condition, role: Role) -> Decision:
+def _decide(condition: Condition, is_build_side: bool) -> Decision:
     from lance_engine.expr import columns_of
 
     text, dataset = str(condition), condition.dataset
@@ -131,7 +107,7 @@ def _decide(condition: Condition, role: Role) -> Decision:
     if is_small(dataset):
         return Decision(text, False, "the table is small")
     pruned = _pruned(condition)
-    if pruned.left <= _PRUNED_SHARE:
+    if pruned.left <= _LEFT_SHARE:
         return Decision(text, True, f"{pruned.by} keep {percent(pruned.left)} of the rows", pruned.left)
     if pruned.tested <= _TESTED_SHARE:
         reason = f"{pruned.by} decide all but {percent(pruned.tested)} of the rows"
@@ -141,13 +117,7 @@ def _decide(condition: Condition, role: Role) -> Decision:
         return Decision(text, False, reason)
     share = sampled_share(dataset, condition.plan)
     # Engines plan joins with the estimated number of passing rows, and keys are best known early.
-    if role.is_build_side or not condition.is_native:
-        most = _SELECTIVE_SHARE
-    elif role.leaves_few:
-        most = _NATIVE_SHARE_AFTER
-    else:
-        # Few rows remain for the engine where keys are tested first.
-        most = _NATIVE_TEXT_SHARE if condition.is_of_text and not role.is_probe_side else _NATIVE_SHARE
+    most = _SELECTIVE_SHARE if is_build_side or not condition.is_native else _LEFT_SHARE
     return Decision(text, share <= most, f"{percent(share)} of sampled rows pass", share)
 
 

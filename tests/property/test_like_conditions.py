@@ -26,7 +26,7 @@ PATTERN = st.text(st.sampled_from(list("ab%_\\!é日😀A\n")), max_size=5)
 def every_condition_is_tested(monkeypatch):
     """Scans test every condition that they understand, however many rows pass."""
     monkeypatch.setattr(pushdown, "_SMALL_BYTES", 0)
-    for share in ("_SELECTIVE_SHARE", "_NATIVE_SHARE", "_NATIVE_TEXT_SHARE", "_NATIVE_SHARE_AFTER"):
+    for share in ("_SELECTIVE_SHARE", "_LEFT_SHARE"):
         monkeypatch.setattr(pushdown, share, 2)
 
 

@@ -68,20 +68,6 @@ def test_conditions_over_large_tables(large, predicate, pushed, rows):
         ]
 
 
-def test_a_condition_after_a_selective_one_is_accepted(large):
-    with lance_sql.connect() as connection:
-        connection.register("t", large)
-        both = 'SELECT note FROM t WHERE key < 45000 AND "group" < 2'
-        (scan,) = connection.explain(both).scans
-        assert {found.condition: found.pushed for found in scan.decisions} == {
-            "key < 45000": True,
-            '"group" < 2': True,
-        }
-        (alone,) = connection.explain('SELECT note FROM t WHERE "group" < 2').scans
-        assert [found.pushed for found in alone.decisions] == [False]
-        assert len(connection.sql(both).arrow()) == large.count_rows('key < 45000 AND "group" < 2')
-
-
 @pytest.mark.parametrize(
     ("condition", "reason"),
     [

@@ -13,7 +13,7 @@ import decimal
 from collections import deque
 from collections.abc import Hashable, Sequence
 from contextlib import suppress
-from itertools import product, starmap
+from itertools import product
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, get_args
 
 import duckdb
@@ -33,7 +33,7 @@ from lance_sql.engines.duckdb.versions import (
     ArrowScanSource,
     class_of,
 )
-from lance_sql.engines.pushdown import Condition, Role, decide, excludes_for_keys, leaves_few
+from lance_sql.engines.pushdown import Condition, decide, excludes_for_keys
 from lance_sql.engines.statement_run import Runs
 from lance_sql.engines.table import EngineTable
 from lance_sql.engines.table_scan import TableScan
@@ -92,10 +92,9 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
         self.pushdown = pushdown
         self._planning = planning or Planning()
         self._runs = runs or Runs()
-        #: by the key of the predicate, the role of the scan, and which predicates it accepts; statements are
+        #: by the key of the predicate, the side in joins, and what is accepted; statements are
         #: planned more than once
-        self._offered: LruCache[tuple[Hashable, Role, Pushdown], _Offered] = LruCache(_CACHED_DECISIONS)
-        self._leaves_few = False
+        self._offered: LruCache[tuple[Hashable, bool, Pushdown], _Offered] = LruCache(_CACHED_DECISIONS)
         #: accepted conditions whose plans are kept, the newest last
         self._with_plans: deque[Condition] = deque()
 
@@ -107,7 +106,6 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
 
     def rows(self) -> int:
         """The row count for planning; called once per planning, before any predicate is offered."""
-        self._leaves_few = False
         keys = self._keys
         if keys is not None:
             keys.planned(self.table.name)
@@ -117,7 +115,6 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
         """Whether `stream` will apply `predicate` as DuckDB would."""
         offered = self._offered_as(predicate)
         self._planning.decided(self, offered.decision)
-        self._leaves_few |= leaves_few(offered.decision)
         keys = self._keys
         if keys is not None and offered.is_build_side and offered.condition is not None:
             keys.excluding(self.table.name, offered.condition.plan)
@@ -132,11 +129,11 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
 
     def _offered_as(self, predicate: Any) -> _Offered:
         """The decision made when DuckDB first offered `predicate`."""
-        role, pushdown = self._role(), self._pushdown()
-        key = _predicate_key(predicate), role, pushdown
+        is_build_side, pushdown = self._keys is not None, self._pushdown()
+        key = _predicate_key(predicate), is_build_side, pushdown
         offered = self._offered.get(key)
         if offered is None:
-            offered = self._offered[key] = self._judge(predicate, role, pushdown)
+            offered = self._offered[key] = self._judge(predicate, is_build_side, pushdown)
             if offered.condition is not None and (offered.decision.pushed or offered.is_build_side):
                 self._keep_plan(offered.condition)
         return offered
@@ -147,18 +144,11 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
             self._with_plans.popleft().forget_plan()
         self._with_plans.append(condition)
 
-    def _role(self) -> Role:
-        run = self._runs.current
-        keys = None if run is None else run.join_keys
-        is_probe_side = keys is not None and self.table.name in keys.probe_tables
-        return Role(self._keys is not None, is_probe_side, self._leaves_few)
-
     def _condition_of(self, predicate: Any) -> Condition | None:
         """The condition of a predicate that was accepted."""
         key = _predicate_key(predicate)
-        roles = starmap(Role, product((False, True), repeat=len(Role._fields)))
-        for role, pushdown in product(roles, get_args(Pushdown)):
-            offered = self._offered.get((key, role, pushdown))
+        for is_build_side, pushdown in product((False, True), get_args(Pushdown)):
+            offered = self._offered.get((key, is_build_side, pushdown))
             if offered is not None and offered.decision.pushed:
                 return offered.condition
         return self._offered_as(predicate).condition  # forgotten since
@@ -170,7 +160,7 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
             return "all" if chosen.force and self.pushdown == "auto" else self.pushdown
         return "none"
 
-    def _judge(self, predicate: Any, role: Role, pushdown: Pushdown) -> _Offered:
+    def _judge(self, predicate: Any, is_build_side: bool, pushdown: Pushdown) -> _Offered:
         if pushdown == "none":
             return _Offered(None, Decision(predicate.fragment(), False, "pushdown is disabled"))
         from lance_engine.expr import columns_of
@@ -190,8 +180,8 @@ class DuckDBTable(ArrowScanSource):  # type: ignore[misc]
         condition = Condition(self.table.dataset, tree)
         if pushdown == "all":
             return _Offered(condition, Decision(str(tree), True, "full pushdown is enabled"))
-        decision = decide(condition, role)
-        excludes = role.is_build_side and excludes_for_keys(condition, decision)
+        decision = decide(condition, is_build_side=is_build_side)
+        excludes = is_build_side and excludes_for_keys(condition, decision)
         if not decision.pushed:
             condition.forget_plan()
         return _Offered(condition, decision, excludes)
