@@ -18,7 +18,9 @@ from planted_faults import FAULTS
 @pytest.mark.slow
 def test_a_turn_tells_its_rounds() -> None:
     told = list(run.turns("filters", 5, 0.0))
-    assert told == [{"seed": 5, "count": generators._FILTERS, "findings": []}]
+    assert [one | {"seconds": 0} for one in told] == [
+        {"seed": 5, "count": generators._FILTERS, "findings": [], "seconds": 0}
+    ]
 
 
 def test_a_turn_that_dies_is_a_finding() -> None:
@@ -29,8 +31,10 @@ def test_a_turn_that_dies_is_a_finding() -> None:
 
 def test_findings_are_kept_with_what_replays_them(tmp_path: Path, capsys: Any) -> None:
     results = run.Results(tmp_path / "found")
-    results.add("commits", {"seed": 3, "count": 60, "findings": []})
-    results.add("commits", {"seed": 4, "count": 20, "findings": ["lost an update"]})
+    results.add("commits", {"seed": 3, "count": 60, "findings": [], "seconds": 2.0})
+    results.add("commits", {"seed": 4, "count": 20, "findings": ["lost an update"], "seconds": 2.0})
+    assert results.by_unit() == {"schedules": 80}
+    assert "20.0 a second" in results.table()
     assert "80 schedules" in results.table()
     assert "1 findings" in results.table()
     text = (tmp_path / "found" / "commits-4.txt").read_text()

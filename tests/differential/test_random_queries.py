@@ -16,7 +16,7 @@ from reduced_queries import reduced
 
 FIRST, _, END = os.environ.get("LANCE_SQL_SEEDS", f"0-{examples(2)}").partition("-")
 SEEDS = range(int(FIRST), int(END))
-STATEMENTS = int(os.environ.get("LANCE_SQL_STATEMENTS", "12"))
+STATEMENTS = int(os.environ.get("LANCE_SQL_STATEMENTS", "150"))
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "datafusion"])

@@ -110,10 +110,11 @@ def main(mutants: int, first: int, jobs: int, uses: int, wanted: list[str], kept
 
 
 def sound_datasets(names: list[str]) -> Path:
-    """A folder with the datasets `names`, in memory where there is such a place."""
+    """A folder with the datasets `names`, in memory unless another place was chosen."""
     import whole_datasets
 
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    memory = os.environ.get("TMPDIR", memory)
     folder = Path(tempfile.mkdtemp(prefix="lance-datasets-", dir=memory), "sound")
     folder.mkdir()
     for name in names:

@@ -348,6 +348,10 @@ class Trouble(NamedTuple):
 
 #: Seconds of the processors that one use of a small dataset may take.
 LATE = 20
+#: Uses that take ten times as long as most, and how much less often they are chosen.
+LONG = frozenset(["report", "verify", "ways", "datafusion", "datafusion filter", "health"])
+LONG |= {"duckdb", "duckdb filter", "sql delete", "sql vacuum", "optimize", "compact", "merge"}
+_RARE = 10
 
 
 def try_mutant(
@@ -359,10 +363,10 @@ def try_mutant(
     change_file: Callable[[random.Random, Path], str] = mutate,
     uses_of: tuple[Uses, Uses] | None = None,
 ) -> Iterator[Trouble]:
-    """Change a copy of one of the sound datasets `names` and do `uses` of the things that may be done.
+    """Change a copy of one of the sound datasets `names`, put it to some `uses`, and read it.
 
-    The last one but one is a change of the dataset, after which it is read. `uses_of` makes the reads and the
-    changes of a location.
+    If they are several, the last one is a change of the dataset. `uses_of` makes the reads and the changes of
+    a location.
     """
     chance = random.Random(seed)
     name = chance.choice(list(names))
@@ -370,7 +374,12 @@ def try_mutant(
     link_copy(sound / name, copy)
     change = change_file(chance, copy)
     readers, writers = (of(str(copy)) for of in uses_of or (reads, writes))
-    chosen = [*chance.sample(sorted(readers), uses - 1), chance.choice(sorted(writers)), next(iter(readers))]
+    # Those that take long have their turn less often: more datasets are tried in the same time.
+    keys = {use: chance.random() ** (_RARE if use in LONG else 1) for use in sorted([*readers, *writers])}
+    chosen = sorted(readers, key=keys.__getitem__, reverse=True)[: max(1, uses - 1)]
+    if uses > 1:
+        chosen.append(max(writers, key=keys.__getitem__))
+    chosen.append(next(iter(readers)))
     try:
         for use in chosen:
             _now[:] = [seed, name, change, use]

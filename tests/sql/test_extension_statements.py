@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -142,6 +143,17 @@ def test_optimize(run: Run, tmp_path: Path) -> None:
     ):
         with pytest.raises((SqlError, UnsupportedFeatureError), match=message):
             run(f"OPTIMIZE t WITH ({options})")
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
+def test_registered_datasets_are_what_optimize_made_of_them(tmp_path: Path, engine: str) -> None:
+    dataset = lance_sql.write(pa.table({"id": range(10)}), tmp_path / "r.lance", max_rows_per_file=5)
+    with lance_sql.connect(engine=engine) as connection:
+        connection.register("r", dataset)
+        connection.sql("OPTIMIZE r")
+        lance_sql.open(tmp_path / "r.lance").cleanup(datetime.timedelta(0))
+        # The files of the version that was registered are gone.
+        assert connection.sql("SELECT sum(id) FROM r").fetchall() == [(45,)]
 
 
 def test_old_versions(run: Run, tmp_path: Path) -> None:

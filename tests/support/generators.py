@@ -6,6 +6,7 @@ import random
 import resource
 import tempfile
 import traceback
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
 from pathlib import Path
@@ -15,10 +16,9 @@ from simulated_changes import EXHAUSTED, explain, simulation, without_pauses
 from simulated_store import Run, Simulation
 
 #: Statements of one round of queries, so that a round takes some seconds.
-_QUERIES: Final = 40
+_QUERIES: Final = 2000
 _CHANGES: Final = 100
 _FILTERS: Final = 200
-_OPERATIONS: Final = 30
 _SCHEDULES: Final = 40
 _MUTANTS: Final = 50
 #: What the process of a changed file may take besides what it has: it cannot ask for all memory.
@@ -44,10 +44,10 @@ class Generator(NamedTuple):
 def _queries(engine: str, seed: int) -> Round:
     from compared_queries import differences
 
+    counted: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder:
-        found = list(differences(Path(folder), seed, engine, _QUERIES))
-    # Each statement has a condition, whose three parts and two counts are five more, and a row to find.
-    return Round(_QUERIES * 7, [f"{one}\n{one.as_test()}" for one in found])
+        found = list(differences(Path(folder), seed, engine, _QUERIES, counted))
+    return Round(counted.total(), [f"{one}\n{one.as_test()}" for one in found])
 
 
 def _changes(engine: str, seed: int) -> Round:
@@ -78,15 +78,15 @@ def _operations(seed: int) -> Round:
 
     try:
         with tempfile.TemporaryDirectory() as folder:
-            turns_of(Path(folder), seed, _OPERATIONS, every=5)
+            turns_of(Path(folder), seed, every=6)
     except Exception as found:
         error = found
         try:
             with tempfile.TemporaryDirectory() as folder:
-                turns_of(Path(folder), seed, _OPERATIONS)
+                turns_of(Path(folder), seed)
         except Exception as earlier:
             error = earlier  # after the step that is wrong
-        call = f"turns_of(tmp_path, {seed}, {_OPERATIONS})"
+        call = f"turns_of(tmp_path, {seed})"
         return Round(1, [f"{_told(error)}\ndef test_turns(tmp_path: Path) -> None:\n    {call}"])
     return Round(1, [])
 
@@ -195,7 +195,10 @@ def _mutants(structured: bool, seed: int, by_spark: bool = False) -> Round:
         count = _MUTANTS // 5 if by_spark else _MUTANTS
         for number in range(count):
             mutant = seed * _MUTANTS + number
-            troubles = whole_datasets.try_mutant(sound, Path(folder), mutant, names, 3, change_file, uses_of)
+            uses = 1 + mutant % 3
+            troubles = whole_datasets.try_mutant(
+                sound, Path(folder), mutant, names, uses, change_file, uses_of
+            )
             found += [str(trouble) for trouble in troubles]
     return Round(count, found)
 

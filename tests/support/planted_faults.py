@@ -1,4 +1,4 @@
-"""Faults that were mended, put back one by one: each generator must find those of its kind.
+"""Faults that were mended, and some that a change may bring: each generator must find those of its kind.
 
 `python tests/differential/planted.py` shows in how many seconds (`make planted-faults`).
 """
@@ -99,6 +99,27 @@ def _merge_that_only_inserts() -> None:
         module.commit_change = commit
 
 
+def _conditions_of_other_values() -> None:
+    """Conditions that were kept with a statement are used again for other values of its parameters."""
+    from lance_sql.pushdown import filters
+
+    filters._values = lambda parts, asked: ()
+
+
+def _plans_of_other_versions() -> None:
+    """What is known about a statement is used again after its table has changed."""
+    from lance_sql.pushdown.statement_plan import StatementPlan
+
+    StatementPlan.is_of = lambda self, datasets: True  # type: ignore[method-assign]
+
+
+def _unchecked_rows() -> None:
+    """Nothing compares the rows of a column's pages with those of its fragment."""
+    from lance_engine.file.fields import FieldBuilder
+
+    FieldBuilder._check_rows = lambda self, reader, name, rows, per_row: None  # type: ignore[method-assign]
+
+
 def _once(make: Callable[[], Any]) -> Callable[[], Any]:
     made: list[Any] = []
 
@@ -117,6 +138,9 @@ FAULTS: Final[dict[str, tuple[Callable[[], None], tuple[str, ...]]]] = {
     "lone struct fields": (_lone_struct_fields, ("changes",)),
     "null key twice": (_null_key_twice, ("operations",)),
     "merge that only inserts": (_merge_that_only_inserts, ("commits",)),
+    "conditions of other values": (_conditions_of_other_values, ("queries",)),
+    "plans of other versions": (_plans_of_other_versions, ("queries", "sessions")),
+    "unchecked rows": (_unchecked_rows, ("structured",)),
 }
 
 

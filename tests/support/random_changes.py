@@ -25,6 +25,8 @@ NAMES = ['"select"', '"C 1"', '"t"', '"Größe"', '"s"', '"v0"']
 INDICES = ["BTREE", "BTREE", "BITMAP", "ZONEMAP", "BLOOMFILTER", "LABEL_LIST", "NGRAM", "INVERTED"]
 #: Statements between two new tables.
 ROUND = 25
+#: Queries after a change, which take less time than that.
+_READS = 3
 
 
 class DifferenceError(AssertionError):
@@ -44,6 +46,8 @@ class Pair:
             connection.execute("SET TimeZone = 'UTC'")
         if engine == "duckdb":
             self._ours.execute("SET TimeZone = 'UTC'")
+        #: whether both have the same tables, as far as is known
+        self.is_sound = True
 
     def __enter__(self) -> Pair:
         return self
@@ -53,6 +57,11 @@ class Pair:
         self._reading.close()
         self._plain.close()
         self._folder.cleanup()
+
+    def clear(self) -> None:
+        """Begin without a table."""
+        for connection in (self._ours, self._plain):
+            connection.execute("DROP TABLE IF EXISTS t")
 
     def run(self, statement: str) -> str:
         """What came of the statement: "run", "failed" or "refused"; DifferenceError if both disagree."""
@@ -74,7 +83,8 @@ class Pair:
             return "failed"  # there is no table
         if not self.columns():
             raise RefusedError("A type without random values")
-        self._compare()
+        # Other statements cannot change columns; if one does, the next of these shows it.
+        self._compare(with_columns=text.startswith(("CREATE", "ALTER", "COPY")))
         return "run" if ours is None else "failed"
 
     def columns(self) -> list[tuple[str, Kind]]:
@@ -86,7 +96,7 @@ class Pair:
 
     def _run_by_us(self, text: str) -> str:
         error, _ = self._run_ours(text)
-        self._compare()
+        self._compare(with_columns=False)
         return "run" if error is None else "failed"
 
     def _read(self, text: str) -> str:
@@ -118,18 +128,19 @@ class Pair:
         except UnicodeDecodeError:
             raise RefusedError("DuckDB returns a text that is not UTF-8") from None
 
-    def _compare(self) -> None:
-        plain = _table(self._plain)
+    def _compare(self, *, with_columns: bool) -> None:
+        plain = _rows(self._plain)
         try:
-            ours = _table(self._reading)
+            ours = _rows(self._reading)
+            if with_columns:
+                columns = [_columns(connection) for connection in (self._reading, self._plain)]
+                if columns[0] != columns[1]:
+                    raise DifferenceError(f"columns of ours: {columns[0]}\nof plain: {columns[1]}")
         except LanceError as error:
             raise DifferenceError(f"ours can no longer be read: {error}") from error
-        columns = [[row[:3] for row in described] for described, _ in (ours, plain)]
-        if columns[0] != columns[1]:
-            raise DifferenceError(f"columns of ours: {columns[0]}\nof plain: {columns[1]}")
-        if ours[1] != plain[1]:
-            wrong = [(one, other) for one, other in zip(ours[1], plain[1], strict=False) if one != other]
-            shown = wrong[0] if wrong else (f"{len(ours[1])} rows", f"{len(plain[1])} rows")
+        if ours != plain:
+            wrong = [(one, other) for one, other in zip(ours, plain, strict=False) if one != other]
+            shown = wrong[0] if wrong else (f"{len(ours)} rows", f"{len(plain)} rows")
             raise DifferenceError(f"ours: {shown[0]}\nplain: {shown[1]}")
 
 
@@ -137,10 +148,14 @@ class RefusedError(Exception):
     """Ours refuses a statement, and says what to do instead."""
 
 
-def _table(connection: Any) -> tuple[list[tuple[Any, ...]], list[str]]:
-    """The columns and rows of the table."""
-    rows = connection.execute("SELECT CAST(COLUMNS(*) AS VARCHAR) FROM t").fetchall()
-    return connection.execute("DESCRIBE t").fetchall(), _sorted(rows)
+def _rows(connection: Any) -> list[str]:
+    """The rows of the table, each value as the engine writes it."""
+    return _sorted(connection.execute("SELECT CAST(COLUMNS(*) AS VARCHAR) FROM t").fetchall())
+
+
+def _columns(connection: Any) -> list[tuple[Any, ...]]:
+    """Names, types and whether there may be nulls."""
+    return [row[:3] for row in connection.execute("DESCRIBE t").fetchall()]
 
 
 def _sorted(rows: list[tuple[Any, ...]]) -> list[str]:
@@ -178,10 +193,13 @@ class Statements:
     def next(self) -> list[str]:
         """A statement, after others that it needs."""
         kinds = [self.insert, self.insert, self.update, self.update, self.delete, self.merge, self.merge]
-        kinds += [self.alter, self.read, self.read, self.index]
+        kinds += [self.alter, self.index]
         if self._engine == "duckdb":
             kinds += [self.insert_query, self.insert_query, self.copy, self.create_as]
-        return self._random.choice(kinds)()
+        change = self._random.choice(kinds)
+        if change in (self.alter, self.create_as):  # whose columns are known later
+            return change()
+        return [*change(), *(text for _ in range(_READS) for text in self.read())]
 
     def _id(self) -> int:
         self._ids += 1
@@ -371,42 +389,47 @@ def run(
     found: list[str] = []
     number = seed
     while outcomes.total() < count:
-        for text in _round(number, engine, outcomes):
-            found.append(f"seed {number}: {text}")
-            if shown:
-                print(found[-1], flush=True)
-        number += 1
+        with Pair(engine) as pair:
+            # Connections take as long as some statements: tables follow each other in the same ones.
+            while outcomes.total() < count and pair.is_sound:
+                for text in _round(pair, number, engine, outcomes):
+                    found.append(f"seed {number}: {text}")
+                    if shown:
+                        print(found[-1], flush=True)
+                number += 1
     return outcomes, found
 
 
-def _round(seed: int, engine: str, outcomes: Counter[str]) -> list[str]:
+def _round(pair: Pair, seed: int, engine: str, outcomes: Counter[str]) -> list[str]:
     statements = Statements(seed, engine)
     done: list[str] = []
-    with Pair(engine) as pair:
-        new: list[str] = [statements.create()]
-        for _ in range(ROUND):
-            for text in new:
-                done.append(text)
-                try:
-                    outcome = pair.run(text)
-                except RefusedError as refusal:
-                    outcomes["refused"] += 1
-                    outcomes[f"refused: {str(refusal)[:60]}"] += 0  # its statement is counted above
+    pair.clear()
+    new: list[str] = [statements.create()]
+    for _ in range(ROUND):
+        for text in new:
+            done.append(text)
+            try:
+                outcome = pair.run(text)
+            except RefusedError as refusal:
+                outcomes["refused"] += 1
+                outcomes[f"refused: {str(refusal)[:60]}"] += 0  # its statement is counted above
+                return []
+            except DifferenceError as difference:
+                pair.is_sound = False
+                outcomes["different"] += 1
+                return [_shown(reduced(done, engine), difference)]
+            except duckdb.FatalException:  # of plain DuckDB: its database is lost
+                pair.is_sound = False
+                outcomes["ended by DuckDB"] += 1
+                return []
+            outcomes[outcome] += 1
+            if outcome == "failed" and text.startswith("CREATE") and " AS SELECT" not in text:
+                return []
+            if text.startswith(("ALTER", "CREATE OR REPLACE TABLE t AS")):
+                statements.columns = pair.columns()
+                if not statements.columns:
                     return []
-                except DifferenceError as difference:
-                    outcomes["different"] += 1
-                    return [_shown(reduced(done, engine), difference)]
-                except duckdb.FatalException:  # of plain DuckDB: its database is lost
-                    outcomes["ended by DuckDB"] += 1
-                    return []
-                outcomes[outcome] += 1
-                if outcome == "failed" and text.startswith("CREATE") and " AS SELECT" not in text:
-                    return []
-                if text.startswith(("ALTER", "CREATE OR REPLACE TABLE t AS")):
-                    statements.columns = pair.columns()
-                    if not statements.columns:
-                        return []
-            new = statements.next()
+        new = statements.next()
     return []
 
 
@@ -424,8 +447,10 @@ def differs(statements: list[str], engine: str) -> DifferenceError | None:
 
 
 def reduced(statements: list[str], engine: str) -> list[str]:
-    """As few of the statements as show the difference."""
+    """As few of the statements as show the difference; all of them if it takes earlier tables, too."""
     kept = list(statements)
+    if differs(kept, engine) is None:
+        return ["-- after the tables of earlier seeds, in the same sessions", *kept]
     for number in reversed(range(1, len(statements) - 1)):
         without = [*kept[:number], *kept[number + 1 :]]
         if differs(without, engine) is not None:

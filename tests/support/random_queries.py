@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import datetime
 import random
+import re
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
-from random_tables import NESTED, Column, RandomTable
+from random_tables import NESTED, Column, Make, RandomTable
 
 #: Groups of types whose values compare with each other.
 _NUMERIC: Final = ("number", "decimal")
 _JOINED: Final = ("number", "text", "date")
 #: Pairs of rows that a join may have to look at; a tenth of them may be equal.
-_MOST_PAIRS: Final = 300_000
+_MOST_PAIRS: Final = 100_000
 
 
 def quoted(name: str) -> str:
@@ -44,6 +45,19 @@ class Queries:
         self.chosen = random.Random(seed)
         self.is_duckdb = dialect == "duckdb"
         self._aliases = 0
+        #: what makes the values of the parameters of a statement; None where it has literals
+        self._parameters: list[Make] | None = None
+
+    def with_parameters(self) -> tuple[str, list[Make]]:
+        """A statement with parameters ``$1``, ``$2``, ..., and what makes their values."""
+        self._parameters = made = []
+        text = self.statement()
+        self._parameters = None
+        # Some that were made are part of nothing that was chosen.
+        used = list(dict.fromkeys(int(number) for number in re.findall(r"\$(\d+)", text)))
+        places = {str(number): str(place) for place, number in enumerate(used, 1)}
+        text = re.sub(r"\$(\d+)", lambda found: f"${places[found[1]]}", text)
+        return text, [made[number - 1] for number in used]
 
     def statement(self) -> str:
         """A query whose rows are determined, as a multiset."""
@@ -385,6 +399,9 @@ class Queries:
                 return self.chosen.choice([f"{part} > 5", f"{part} IS NULL", f"{part} IN (1, 2, 7)"])
 
         def made() -> str:
+            if self._parameters is not None and self.chosen.random() < 0.8:
+                self._parameters.append(column.kind.make)
+                return f"${len(self._parameters)}"
             return literal(column.kind.make(self.chosen), self.is_duckdb)
 
         compared = self.chosen.choice(["=", "<>", "<", "<=", ">", ">="])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
@@ -21,7 +21,10 @@ Make = Callable[[random.Random], Any]
 
 #: Names that are keywords or need quotes.
 ODD_NAMES: Final = ("order", "Select", "a b", "list", "text", "vector", "rowid", "Ünï", "t0", "value")
-ROWS: Final = (0, 1, 2, 40, 300, 300, 300, 1500, 8191, 8192, 8193)
+#: Small tables take most of the turns: faults are as many in them, and statements take less time.
+ROWS: Final = (*(0, 1, 2, 7), *[30] * 8, *[100] * 6, 300, 300)
+#: Those of one table in ten: at the edges of the engines' batches.
+_LARGER: Final = (1500, 8191, 8192, 8193)
 #: Now and then, for which few rows are repeated.
 _MANY: Final = 200_000
 _DISTINCT: Final = 2_000
@@ -183,8 +186,8 @@ def _write(folder: Path, chosen: random.Random, name: str, *, is_small: bool) ->
         kinds[chosen.choice([f"c{number}", f"C{number}x", *ODD_NAMES])] = chosen.choice(KINDS)
     kinds = {given: kind for place, (given, kind) in enumerate(kinds.items())
              if given.lower() not in [other.lower() for other in list(kinds)[:place]]}  # fmt: skip
-    count = chosen.choice([40, 1, 0] if is_small else ROWS)
-    many = not is_small and chosen.random() < 0.02
+    count = chosen.choice([40, 1, 0] if is_small else _LARGER if chosen.random() < 0.1 else ROWS)
+    many = not is_small and chosen.random() < 0.005
     nulls = {given: chosen.choice([0, 0, 0.1, 0.5, 1]) for given in kinds}
     data = pa.table(
         {
@@ -216,6 +219,13 @@ def _write(folder: Path, chosen: random.Random, name: str, *, is_small: bool) ->
     return RandomTable(name, columns, lance.dataset(str(path)).to_table())
 
 
+def change(folder: Path, table: RandomTable, chosen: random.Random) -> RandomTable:
+    """The table after one more change."""
+    path = folder / f"{table.name}.lance"
+    _change(path, chosen, table.rows, table.columns)
+    return table._replace(rows=lance.dataset(str(path)).to_table())
+
+
 def _change(path: Path, chosen: random.Random, data: pa.Table, columns: tuple[Column, ...]) -> None:
     """A deletion, an index by us or by pylance, more rows, or rows that move."""
     dataset = lance_sql.open(path)
@@ -245,8 +255,3 @@ def _change(path: Path, chosen: random.Random, data: pa.Table, columns: tuple[Co
                 ]
             )
             change()
-
-
-def as_tables(tables: list[RandomTable]) -> Mapping[str, pa.Table]:
-    """The rows by the names of the tables."""
-    return {table.name: table.rows for table in tables}
