@@ -10,7 +10,6 @@ from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import DatasetNotFoundError, ExternalAccessError, VersionNotFoundError
 
 from lance_sql.catalog.catalog import Catalog
-from lance_sql.catalog.metadata import metadata_table
 from lance_sql.errors import SqlError
 from lance_sql.text.definitions import is_definition
 from lance_sql.text.kinds import Does
@@ -268,6 +267,8 @@ class Binding:
 
 def _described(dataset: DatasetVersion, part: str) -> pa.Table:
     if part not in DESCRIPTIONS.values():
+        from lance_sql.catalog.metadata import metadata_table
+
         return metadata_table(dataset, part)
     from lance_sql.catalog.definitions import describe  # takes longer to import than a query
 

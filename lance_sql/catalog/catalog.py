@@ -15,7 +15,6 @@ from lance_engine.errors import (
     VersionNotFoundError,
 )
 from lance_engine.io import open_store
-from lance_engine.operations import check_folder_name, drop_dataset, latest, rename_dataset
 from lance_engine.table import SeenFolder, SeenVersion, root_store
 
 from lance_sql.catalog.access import UNRESTRICTED, Restrictions, require_access, restricted_options
@@ -33,14 +32,15 @@ from lance_sql.catalog.namespaces import (
     join,
     named,
 )
-from lance_sql.catalog.secrets import Secret, matching
-from lance_sql.catalog.transaction import Matches, Mode, Transaction
 from lance_sql.errors import SqlError
 from lance_sql.text.reference import NEWEST, Reference, VersionChoice, split_suffix
 from lance_sql.text.statement import Statement
 
 if TYPE_CHECKING:
     from lance_engine.io import Store
+
+    from lance_sql.catalog.secrets import Secret
+    from lance_sql.catalog.transaction import Matches, Mode, Transaction
 
 
 class _Opened(NamedTuple):
@@ -188,6 +188,8 @@ class Catalog:
 
     def drop(self, dataset: SqlDataset, name: str) -> None:
         """Remove the dataset that is the table `name`, in a transaction at COMMIT."""
+        from lance_engine.operations import drop_dataset
+
         if self.transaction is not None:
             self.transaction.drop(dataset)
         else:
@@ -196,6 +198,8 @@ class Catalog:
 
     def rename(self, dataset: SqlDataset, name: str) -> None:
         """Rename the folder of a dataset."""
+        from lance_engine.operations import check_folder_name, rename_dataset
+
         if self.transaction is None:
             rename_dataset(dataset.snapshot, name)
             self.dropped(dataset)
@@ -310,7 +314,11 @@ class Catalog:
 
     def _options_of(self, location: str) -> Mapping[str, Any] | None:
         own = self._options.get(location)
-        secret = matching(self.secrets.values(), location) if self.secrets else {}
+        secret: Mapping[str, str] = {}
+        if self.secrets:
+            from lance_sql.catalog.secrets import matching
+
+            secret = matching(self.secrets.values(), location)
         if not own and not secret:
             return self.storage_options
         return {**(self.storage_options or {}), **secret, **(own or {})}
@@ -343,6 +351,8 @@ class Catalog:
             return None
         if self.transaction is not None:
             return self.transaction.target(dataset)
+        from lance_engine.operations import latest
+
         return type(dataset)(latest(dataset.snapshot))
 
     def changing(self) -> AbstractContextManager[None]:

@@ -12,22 +12,18 @@ from lance_sql.pushdown.join_filters import JoinFilters
 from lance_sql.pushdown.limit import Limit
 from lance_sql.pushdown.metadata_aggregates import MetadataAggregates
 from lance_sql.pushdown.rule import Asked, Rule
-from lance_sql.pushdown.statement_plan import StatementPlans
 from lance_sql.pushdown.top_n import TopN
 
 if TYPE_CHECKING:
-    from lance_sql.catalog.binding import Bound
-    from lance_sql.engines.base import Engine, Parameters, Query
+    from lance_sql.engines.base import Engine, Query
     from lance_sql.engines.finished import Finished
-    from lance_sql.text.statement import Statement
 
 
 class PushdownPlanner:
-    """The rules of one session, and the plans that it keeps for statements that run again."""
+    """The rules of one session."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._plans = StatementPlans(engine)
         self.metadata_aggregates = MetadataAggregates()
         self.top_n = TopN()
         self.dictionary_keys = DictionaryKeys(engine)
@@ -42,10 +38,6 @@ class PushdownPlanner:
             self.metadata_aggregates, self.top_n, self.dictionary_keys, self.limit, self.join_filters,
             self.filters,
         )  # fmt: skip
-
-    def asked(self, statement: Statement, bound: Bound, parameters: Parameters) -> Asked:
-        """A statement as rules see it, which is not planned yet."""
-        return Asked(self._plans.of(statement, bound, parameters), self._engine, parameters)
 
     def known(self, asked: Asked) -> Finished | None:
         """The answer that a statement got before, without planning it; None if it has to be planned."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,14 +10,12 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from lance_engine.scan import estimated_row_bytes
 
-from lance_sql.pushdown.statement_plan import StatementPlan
-from lance_sql.syntax import tree
-from lance_sql.syntax.scopes import BoundQuery, Names
-
 if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
 
     from lance_sql.engines.base import Engine, Parameters, PlannedQuery, Query
+    from lance_sql.pushdown.statement_plan import StatementPlan
+    from lance_sql.syntax.scopes import BoundQuery, Names
 
 #: Smaller local tables are read in the time that the parser takes to load.
 _LOADING_PAYS: Final = 64 << 20
@@ -47,18 +46,22 @@ class Asked:
         """Whether rules apply even if they do not pay."""
         return self.engine.pushdowns.force
 
+    @cached_property
+    def is_worth_parsing(self) -> bool:
+        """Whether rules may apply: it is a query of datasets, and the parser is loaded, or worth loading."""
+        datasets = self.plan.datasets
+        if not datasets or not self.plan.words:
+            return False
+        return self.force or "sqlglot" in sys.modules or any(map(_is_large, datasets.values()))
+
     def bound(self, rule: Rule) -> BoundQuery | None:
         """The statement with its names bound, for a rule that the session uses.
 
         None if the rule certainly does not apply, or if it is not certain that it may.
         """
-        datasets = self.plan.datasets
-        words = self.plan.words
-        if not datasets or not words or not self.engine.pushdowns.allow(rule.name):
+        if not self.is_worth_parsing or not self.engine.pushdowns.allow(rule.name):
             return None
-        if any(words.isdisjoint(wanted) for wanted in rule.words):
-            return None
-        if not (self.force or tree.is_loaded() or any(map(_is_large, datasets.values()))):
+        if any(self.plan.words.isdisjoint(wanted) for wanted in rule.words):
             return None
         query = None if self._names is None else self.plan.query(self._names)
         return None if query is None or rule.hindrance(self.engine) else query

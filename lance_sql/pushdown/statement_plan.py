@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from lance_engine.base import METADATA, LruCache
 
 from lance_sql.pushdown_settings import Pushdowns
-from lance_sql.syntax import tree
-from lance_sql.syntax.scopes import BoundQuery, Names
 from lance_sql.text.kinds import Does
 from lance_sql.text.statement import Statement
 
@@ -20,6 +18,7 @@ if TYPE_CHECKING:
 
     from lance_sql.catalog.binding import Bound
     from lance_sql.engines.base import Engine, Parameters, StatementCache
+    from lance_sql.syntax.scopes import BoundQuery, Names
 
 T = TypeVar("T")
 
@@ -107,7 +106,10 @@ class StatementPlan:
         return self.fact("query", partial(self._bound, names))
 
     def _bound(self, names: Names) -> BoundQuery | None:
-        parsed = tree.tree_of(self.statement)
+        from lance_sql.syntax.scopes import BoundQuery
+        from lance_sql.syntax.tree import tree_of
+
+        parsed = tree_of(self.statement)
         if parsed is None:
             return None
         METADATA.grew(self, len(self.statement.original) * _BYTES_PER_CHARACTER)

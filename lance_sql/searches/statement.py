@@ -7,7 +7,7 @@ import dataclasses
 import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import pyarrow as pa
@@ -17,9 +17,7 @@ from lance_engine.scan import ROW_ID, SYSTEM_FIELDS
 from lance_sql.catalog.catalog import Catalog
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.engines.base import Parameters
-from lance_sql.searches import lateral
 from lance_sql.searches.mentions import mentions_distance, mentions_parts
-from lance_sql.searches.parameters import SearchParameters
 from lance_sql.text.calls import is_alias
 from lance_sql.text.explained import is_only_explained
 from lance_sql.text.kinds import Does
@@ -29,9 +27,11 @@ from lance_sql.text.statement import Statement
 from lance_sql.text.tokens import quote, tokenize
 
 if TYPE_CHECKING:
+    from lance_sql.searches import lateral
     from lance_sql.searches.indexed_conditions import IndexedCondition
     from lance_sql.searches.nearest_first import NearestFirst
     from lance_sql.searches.one_table import OneTable
+    from lance_sql.searches.parameters import SearchParameters
     from lance_sql.searches.plain import PlainSearch
     from lance_sql.searches.table import Answer, SearchTable
 
@@ -87,15 +87,19 @@ class Searches:
         self._pending: list[Callable[[], object]] = []
         # The computed column that orders the result of the only search, if there is one.
         self._order: str | None = None
-        self._asked = statement
+        self._asked, self._given = statement, parameters
         self._system_columns = statement.system_columns
         calls = search_calls(statement)
         if calls:
-            self._parameters = SearchParameters(statement, parameters)
             self._replace(calls)
         elif mentions_distance(statement) or mentions_parts(statement):
-            self._parameters = SearchParameters(statement, parameters)
             self._replace_table(statement)
+
+    @cached_property
+    def _parameters(self) -> SearchParameters:
+        from lance_sql.searches.parameters import SearchParameters
+
+        return SearchParameters(self._asked, self._given)
 
     def prepare(self) -> None:
         """Read the query vectors from other tables of the statement."""
@@ -116,6 +120,8 @@ class Searches:
         return [(name, table.description()) for name, table in self.tables.items()]
 
     def _replace(self, calls: list[SearchCall]) -> None:
+        from lance_sql.searches import lateral
+
         text = self._asked.original
         pieces, done = [], 0
         for call in calls:
@@ -270,6 +276,7 @@ class Searches:
         column = self._column(call, self._value(call.places["column"]))
         from lance_engine.search import check_nearest
 
+        from lance_sql.searches import lateral
         from lance_sql.searches.different_vectors import different
 
         check_nearest(dataset.snapshot, column, None, **options)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from lance_engine.base import Public
 
 from lance_sql.engines.base import Parameters
-from lance_sql.other_names import CONNECTION, other_attribute
 from lance_sql.session.result import QueryResult
 from lance_sql.session.sql_session import SqlSession
 from lance_sql.session.variables import in_scope, run
@@ -38,6 +37,8 @@ class Connection(Public):
     if not TYPE_CHECKING:  # type checkers see the real attributes only
 
         def __getattr__(self, name: str) -> Any:
+            from lance_sql.other_names import CONNECTION, other_attribute
+
             return other_attribute(self, "A connection", name, CONNECTION, dir(type(self)))
 
     @property

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
-from lance_sql.catalog.prepared import PreparedStatements
 from lance_sql.errors import TableNotFoundError
-from lance_sql.pushdown.filters import require, with_conditions
-from lance_sql.pushdown.planning import PushdownPlanner
+from lance_sql.pushdown.rule import Asked
+from lance_sql.pushdown.statement_plan import StatementPlans
 from lance_sql.session.metrics import final_metrics
 from lance_sql.session.searching import PreparedQuery
 from lance_sql.text.kinds import Does
@@ -17,7 +17,9 @@ from lance_sql.text.kinds import Does
 if TYPE_CHECKING:
     from lance_sql.catalog.binding import Binding, Bound
     from lance_sql.catalog.catalog import Catalog
+    from lance_sql.catalog.prepared import PreparedStatements
     from lance_sql.engines.base import Engine, Query
+    from lance_sql.pushdown.planning import PushdownPlanner
     from lance_sql.searches.statement import Searches
     from lance_sql.searches.table import SearchTable
     from lance_sql.session.explanation import Explanation
@@ -36,17 +38,29 @@ class Planner:
         self._engine = engine
         self._binding = binding
         self._catalog = catalog
-        self._pushdowns = PushdownPlanner(engine)
-        self._prepared = PreparedStatements(
-            binding,
-            lambda text: engine.query(text, None),
-            folds_names=engine.capabilities.folds_names,
-            keeps_plans=engine.capabilities.runs_statements_side_by_side,
-        )
+        self._plans = StatementPlans(engine)
         #: registered tables of single statements: results of searches
         self._lent: set[str] = set()
         #: those of statements whose results have been released
         self._unused: list[str] = []
+
+    @cached_property
+    def _prepared(self) -> PreparedStatements:
+        from lance_sql.catalog.prepared import PreparedStatements
+
+        engine = self._engine
+        return PreparedStatements(
+            self._binding,
+            lambda text: engine.query(text, None),
+            folds_names=engine.capabilities.folds_names,
+            keeps_plans=engine.capabilities.runs_statements_side_by_side,
+        )
+
+    @cached_property
+    def _pushdowns(self) -> PushdownPlanner:
+        from lance_sql.pushdown.planning import PushdownPlanner  # takes longer to import than a small query
+
+        return PushdownPlanner(self._engine)
 
     def names(self) -> set[str]:
         """The names under which datasets, parts of them and tables of statements are registered."""
@@ -55,16 +69,19 @@ class Planner:
     def query(self, searches: Searches) -> tuple[Query, list[Callable[[], object]]]:
         """The query for a statement, and what to call when its result is released."""
         released: list[Callable[[], object]] = []
-        bound = self._bound(searches.statement, searches.tables)
-        asked = self._pushdowns.asked(searches.statement, bound, searches.parameters)
+        asked = self._asked(searches)
+        query: Query | None = None
         # In a transaction, an engine may refuse all statements after an error.
-        query: Query | None = None if self._catalog.transaction is not None else self._pushdowns.known(asked)
+        if asked.is_worth_parsing and self._catalog.transaction is None:
+            query = self._pushdowns.known(asked)
         if query is None:
             self._with_views(asked.planned)
             if not searches.statement.does & Does.QUERY:
                 self._prepared.ran(searches.statement)
                 self._catalog.ran(searches.statement)
-            query, released = self._pushdowns.query(asked)
+            query = asked.planned()
+            if asked.is_worth_parsing:
+                query, released = self._pushdowns.query(asked)
             if self._engine.pushdowns.verify and searches.statement.does & Does.QUERY:
                 from lance_sql.pushdown.verified_query import VerifiedQuery
 
@@ -77,14 +94,13 @@ class Planner:
 
     def explanation(self, searches: Searches, *, analyze: bool) -> Explanation:
         """The plan of a statement, which only runs with `analyze`."""
+        from lance_sql.pushdown.filters import require, with_conditions
         from lance_sql.session.explanation import Explanation  # draws plans
 
-        engine, statement, params = self._engine, searches.statement, searches.parameters
-        bound = self._bound(statement, searches.tables)
-        self._unused.extend(searches.tables)
+        engine, params, pushdowns = self._engine, searches.parameters, self._pushdowns
         # Plan only if necessary: planning runs statements that are not queries.
-        pushdowns = self._pushdowns
-        asked = pushdowns.asked(statement, bound, params)
+        asked = self._asked(searches)
+        self._unused.extend(searches.tables)
         answer = pushdowns.metadata_aggregates.applied(asked, None)
         if answer is not None:
             return Explanation(engine.capabilities.name, str(answer), ())
@@ -95,7 +111,7 @@ class Planner:
             run.join_keys = None if begin is None else begin()
             conditions = pushdowns.filters.conditions(asked)
             require(conditions, run, engine)
-            text = bound.text if coded is None else coded.text
+            text = asked.plan.statement.original if coded is None else coded.text
             plan = self._with_views(lambda: engine.explain(text, params, run, analyze=analyze))
         finally:
             if coded is not None:
@@ -120,6 +136,12 @@ class Planner:
             except TableNotFoundError as error:
                 if self._catalog.transaction is not None or not self._binding.supply(error.name):
                     raise
+
+    def _asked(self, searches: Searches) -> Asked:
+        """A statement as rules see it, which is not planned yet."""
+        bound = self._bound(searches.statement, searches.tables)
+        plan = self._plans.of(searches.statement, bound, searches.parameters)
+        return Asked(plan, self._engine, searches.parameters)
 
     def _bound(self, statement: Statement, searched: Mapping[str, SearchTable]) -> Bound:
         """Registers what `statement` names with the engine: datasets, and results of searches."""

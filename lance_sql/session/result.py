@@ -17,7 +17,6 @@ from lance_sql.display.formats import BINARY
 from lance_sql.engines.base import Engine, Query
 from lance_sql.engines.finished import Finished
 from lance_sql.engines.statement_run import StatementRun
-from lance_sql.other_names import RESULT, other_attribute
 from lance_sql.session.metrics import final_metrics, scan_metrics
 from lance_sql.session.reporting import reported
 from lance_sql.types.columns import columns
@@ -89,6 +88,8 @@ class QueryResult(Public):
     if not TYPE_CHECKING:  # type checkers see the real attributes only
 
         def __getattr__(self, name: str) -> Any:
+            from lance_sql.other_names import RESULT, other_attribute
+
             return other_attribute(self, "A result", name, RESULT, dir(type(self)))
 
     def arrow(self) -> pa.Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -11,10 +12,10 @@ from lance_sql.catalog.catalog import Catalog
 from lance_sql.engines.base import Engine, Parameters, Query
 from lance_sql.engines.statement_run import StatementRun
 from lance_sql.pushdown.wrapped_query import WrappedQuery
-from lance_sql.searches.prepared import PreparedSearches
 from lance_sql.searches.statement import Searches
 
 if TYPE_CHECKING:
+    from lance_sql.searches.prepared import PreparedSearches
     from lance_sql.session.sql_session import SqlSession
 
 
@@ -25,7 +26,12 @@ class SessionSearches:
         self._session = session
         self._engine = engine
         self.by_index = False
-        self.prepared = PreparedSearches()
+
+    @cached_property
+    def prepared(self) -> PreparedSearches:
+        from lance_sql.searches.prepared import PreparedSearches
+
+        return PreparedSearches()
 
     @property
     def catalog(self) -> Catalog:

@@ -8,6 +8,7 @@ import os
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -28,9 +29,6 @@ from lance_sql.session.hints import hints
 from lance_sql.session.planner import Planner
 from lance_sql.session.result import QueryResult, Stream, is_of, refuse_wide_integers, run_unless_running
 from lance_sql.session.searching import SessionSearches
-from lance_sql.session.transactions import SessionTransactions
-from lance_sql.statements.answers import answer
-from lance_sql.statements.session import LENT
 from lance_sql.text.metadata_tables import LISTINGS, SCHEMA_VIEWS
 from lance_sql.text.script import statements
 from lance_sql.text.shown import ALL_TABLES, names_query, shown_within, with_shown
@@ -42,6 +40,8 @@ if TYPE_CHECKING:
 
     from lance_sql.pushdown_settings import Pushdowns
     from lance_sql.session.explanation import Explanation
+    from lance_sql.session.transactions import SessionTransactions
+    from lance_sql.statements.session import Rows
 
 #: Numbers the names of temporary registrations: several threads may use them at once.
 _lent = itertools.count()
@@ -87,7 +87,6 @@ class SqlSession:
         #: whether queries are checked for conflicts when transactions are committed
         self.serializable = False
         self._planner = Planner(engine, catalog, self._binding)
-        self._transactions = SessionTransactions(catalog, engine, self._run_planned, self._binding.unsettle)
 
     def _new_binding(self, engine: Engine, catalog: Catalog) -> Binding:
         listed = LISTINGS if engine.capabilities.computes_statements else SCHEMA_VIEWS
@@ -122,6 +121,13 @@ class SqlSession:
         session = cls()
         session._binding.may_have_views = False
         return session
+
+    @cached_property
+    def _transactions(self) -> SessionTransactions:
+        from lance_sql.session.transactions import SessionTransactions
+
+        settle, unsettle = self._run_planned, self._binding.unsettle
+        return SessionTransactions(self.catalog, self._engine, settle, unsettle)
 
     @property
     def is_idle(self) -> bool:
@@ -202,7 +208,7 @@ class SqlSession:
     def _executed(self, statement: Statement, params: Parameters, progress: ProgressOption) -> QueryResult:
         self._finish_streams()
         with hints(statement, self.catalog):
-            answered = answer(self, statement, params)
+            answered = self._answered(statement, params)
         if isinstance(answered, Statement):
             result = self._selected(answered, params, progress)
         elif isinstance(answered, QueryResult):  # RETURNING, which DuckDB computes
@@ -211,6 +217,14 @@ class SqlSession:
             return self._result(Finished(answered, self._engine.kinds(answered)), statement, params)
         refuse_wide_integers(result)
         return result
+
+    def _answered(self, statement: Statement, params: Parameters) -> pa.Table | Rows | Statement:
+        """The result of a statement, or the statement that the engine should run."""
+        if statement.is_plain_query and self.capabilities.computes_statements:
+            return statement
+        from lance_sql.statements.answers import answer  # takes longer to import than a query
+
+        return answer(self, statement, params)
 
     def _result(
         self, query: Query, statement: Statement, params: Parameters, progress: ProgressOption = None
@@ -295,6 +309,8 @@ class SqlSession:
     @contextmanager
     def lend(self, data: Any, system_columns: Sequence[str] = ()) -> Iterator[str]:
         """Register a dataset or Arrow data under a temporary name in this block."""
+        from lance_sql.statements.session import LENT
+
         name = f"{LENT}_{next(_lent)}"
         with self._engine.lock:
             if isinstance(data, SqlDataset):
@@ -400,7 +416,7 @@ class SqlSession:
             self._closed = True  # the engine belongs to another process
         if not self._closed:
             self._finish_streams()
-            if self._transactions.is_open:
+            if self.catalog.transaction is not None and self._transactions.is_open:
                 self.rollback()
             self._closed = True
             self._engine.close()

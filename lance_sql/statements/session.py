@@ -43,8 +43,10 @@ class SearchSettings(Protocol):
 
     #: whether an index may answer queries ordered by a distance
     by_index: bool
-    #: prepared statements with searches
-    prepared: PreparedSearches
+
+    @property
+    def prepared(self) -> PreparedSearches:
+        """Prepared statements with searches."""
 
 
 class Plan(Protocol):

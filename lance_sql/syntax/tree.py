@@ -8,7 +8,6 @@ to be loaded for DataFusion.
 from __future__ import annotations
 
 import logging
-import sys
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -83,11 +82,6 @@ class Tree:
         """The name of a function as the text has it: the parser gives some the same meaning as others."""
         place = self.place(function)
         return "" if place is None else self.statement.original[place[0] : place[1]].lower()
-
-
-def is_loaded() -> bool:
-    """Whether the parser has been imported, which takes longer than a small query."""
-    return "sqlglot" in sys.modules
 
 
 @once_per_statement

@@ -53,6 +53,15 @@ class Statement:
         return kind_of(self.tokens)
 
     @cached_property
+    def is_plain_query(self) -> bool:
+        """Whether it is a query without functions and settings of ours, and without queries before it."""
+        return (
+            bool(self.does & Does.QUERY)
+            and self.tokens[0].upper != "WITH"
+            and "lance_" not in self.original.lower()
+        )
+
+    @cached_property
     def _names(self) -> _Names:
         return _read(self.original, self.tokens)
 

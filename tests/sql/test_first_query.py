@@ -27,8 +27,10 @@ OTHER_WORK = [
     "lance_engine.format.row_ids", "lance_engine.operations.compact", "lance_engine.progress",
     "lance_engine.scan.blobs", "lance_engine.search.query", "lance_engine.table.commit",
     "lance_engine.table.row_id_index", "lance_engine.write.dataset", "lance_sql.display.tables",
-    "lance_sql.searches.nearest_first", "lance_sql.searches.table", "lance_sql.session.explanation",
-    "lance_sql.statements.upkeep", "lance_sql.pushdown.compared_columns",
+    "lance_sql.catalog.prepared", "lance_sql.catalog.secrets", "lance_sql.catalog.transaction",
+    "lance_sql.other_names", "lance_sql.pushdown.compared_columns", "lance_sql.pushdown.planning",
+    "lance_sql.searches.nearest_first", "lance_sql.searches.parameters", "lance_sql.searches.table",
+    "lance_sql.session.explanation", "lance_sql.statements.answers", "lance_sql.statements.upkeep",
 ]  # fmt: skip
 
 # Lists of constants are sorted by pyarrow's functions, which nothing else in these queries uses.

@@ -23,10 +23,10 @@ _EPOCH = datetime.date(1970, 1, 1)
 _DATE = r"(?P<year>\d{4,5})[-/](?P<month>\d{1,2})[-/](?P<day>\d{1,2})|epoch (?P<days>[+-]\d+)"
 _TIME = r"(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:\.(?P<fraction>\d{1,9})\d*)?)?"
 _ZONE = r"(?P<zone>Z|UTC|[+-]\d{1,2}(?::?\d{2})?)"
-_TIME_PATTERN = re.compile(rf"\s*{_TIME}\s*")
-_TIMESTAMP_PATTERN = re.compile(rf"\s*(?:{_DATE})(?:[T ]\s*{_TIME})?\s*{_ZONE}?\s*", re.IGNORECASE)
-_BLOB_ESCAPE = re.compile(rb"\\x([0-9A-Fa-f]{2})")
-_INTERVAL_PART = re.compile(r"\s*([+-]?\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*")
+_TIME_PATTERN = rf"\s*{_TIME}\s*"
+_TIMESTAMP_PATTERN = rf"\s*(?:{_DATE})(?:[T ]\s*{_TIME})?\s*{_ZONE}?\s*"
+_BLOB_ESCAPE = rb"\\x([0-9A-Fa-f]{2})"
+_INTERVAL_PART = r"\s*([+-]?\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*"
 
 _MONTHS = {"month": 1, "mon": 1, "quarter": 3, "year": 12, "yr": 12, "y": 12, "decade": 120, "century": 1200}
 _LENGTHS = {
@@ -63,13 +63,13 @@ class Interval:
 
 def parse_time(text: str) -> int | None:
     """Nanoseconds since midnight, or None if `text` is not a time of day."""
-    match = _TIME_PATTERN.fullmatch(text)
+    match = re.fullmatch(_TIME_PATTERN, text)
     return _clock(match) if match else None
 
 
 def parse_timestamp(text: str) -> tuple[int, bool] | None:
     """Nanoseconds since the epoch, in UTC if there is an offset, and whether it has one; None if invalid."""
-    match = _TIMESTAMP_PATTERN.fullmatch(text)
+    match = re.fullmatch(_TIMESTAMP_PATTERN, text, re.IGNORECASE)
     if not match:
         return None
     days, clock = _days(match), _clock(match) if match["hour"] else 0
@@ -128,14 +128,14 @@ def whole_scalar(value: int) -> pa.Scalar:
 
 def parse_blob(text: str) -> bytes:
     r"""The bytes of a blob constant: plain text, with ``\xAB`` for any byte."""
-    return _BLOB_ESCAPE.sub(lambda match: bytes.fromhex(match[1].decode()), text.encode())
+    return re.sub(_BLOB_ESCAPE, lambda match: bytes.fromhex(match[1].decode()), text.encode())
 
 
 def parse_interval(text: str, unit: str | None) -> Interval:
     """``INTERVAL '90' DAY`` (a number and a unit), or ``INTERVAL '1 day 2 hours 03:00'`` (`unit` None)."""
     remaining, months, length = text if unit is None else f"{text} {unit}", 0, 0
     while remaining.strip():
-        part = _INTERVAL_PART.match(remaining)
+        part = re.match(_INTERVAL_PART, remaining)
         if part:
             count, name = decimal.Decimal(part[1]), part[2].lower()
             name = name if name in _MONTHS or name in _LENGTHS else name.removesuffix("s")
