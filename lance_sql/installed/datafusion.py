@@ -249,6 +249,7 @@ def _bind_statements(context: SessionContext, catalog: Catalog, binding: Binding
         prepared.renew(statement)
         frame = planned(binding.bind(statement).text, *arguments, **options)
         prepared.ran(statement)
+        searches.ran(statement)
         if explained is None or frame.schema().names != list(DATAFUSION_PLAN):
             return frame
         rows = frame.to_arrow_table()

@@ -255,6 +255,7 @@ def _call(
         with _known.changes.during(text):
             relation = _run(_method, _binding, _arguments, _options)
         _known.prepared.ran(statement)
+        _known.searches.ran(statement)
         if explained is None or [column[0] for column in relation.description] != list(DUCKDB_PLAN):
             return relation
         return _method(explained_rows(relation.fetchall(), explained, DUCKDB_PLAN))

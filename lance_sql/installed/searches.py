@@ -78,6 +78,10 @@ class InstalledSearches:
     def nulls_are_last(self, descending: bool) -> bool:
         return self._nulls_are_last(descending)
 
+    def ran(self, statement: Statement) -> None:
+        """After the engine ran a statement."""
+        self._prepared.ran(statement)
+
     def replaced(self, statement: Statement, params: Parameters) -> Replaced:
         """The statement with searches replaced by tables, and the remaining parameters."""
         by_index = index_setting(statement.tokens)

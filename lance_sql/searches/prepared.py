@@ -31,10 +31,15 @@ class PreparedSearches:
             if is_change or search_calls(Statement.of(text)):
                 self._texts[name] = text
                 return True
-            self._texts.pop(name, None)
         if words[:1] == ["DEALLOCATE"]:
             return self._texts.pop(tokens[-1].value.lower(), None) is not None
         return False
+
+    def ran(self, statement: Statement) -> None:
+        """After the engine prepared a statement, and only if it did: another of its name is forgotten."""
+        tokens = statement.tokens
+        if len(tokens) > 1 and tokens[0].upper == "PREPARE":
+            self._texts.pop(tokens[1].value.lower(), None)
 
     def statement(self, statement: Statement) -> Statement:
         """The statement that ``EXECUTE name(values)`` runs; other statements unchanged."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final, TypeAlias
 
 import pyarrow as pa
+from lance_engine.errors import LanceError
 
 from lance_sql.engines.base import Parameters
 from lance_sql.statements import namespaces, transactions
@@ -54,11 +56,19 @@ def _transaction(session: Session, statement: Statement, params: Parameters) -> 
 def _prepare(session: Session, statement: Statement, params: Parameters) -> _Found:
     is_change = prepares_change(session, statement.tokens)
     statement = qualified(statement, session.catalog.full_name)
-    return done() if session.searching.prepared.keeps(statement, is_change=is_change) else statement
+    prepared = session.searching.prepared
+    if not prepared.keeps(statement, is_change=is_change):
+        session.select(statement, params)
+        prepared.ran(statement)
+    return done()
 
 
 def _deallocate(session: Session, statement: Statement, params: Parameters) -> _Found:
-    return done() if session.searching.prepared.keeps(statement) else None
+    if not session.searching.prepared.keeps(statement):
+        return None
+    with suppress(LanceError):  # the engine may know a statement that this one has hidden
+        session.select(statement, params)
+    return done()
 
 
 def _execute(session: Session, statement: Statement, params: Parameters) -> _Found:

@@ -8,16 +8,27 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from typing import NamedTuple
 
 from run import turns
 
 
-def seconds_until_found(fault: str, generator: str, first: int, most: float) -> tuple[float, int, str] | None:
-    """How long it took from which seed on, and the finding; None if nothing was found in time."""
-    begin = time.monotonic()
+class Found(NamedTuple):
+    """When a fault was found: seconds, also those of the processor, and the seed."""
+
+    seconds: float
+    used: float
+    seed: int
+    finding: str
+
+
+def seconds_until_found(fault: str, generator: str, first: int, most: float) -> Found | None:
+    """How long it took to find a fault; None if it was not found in time."""
+    begin, used = time.monotonic(), 0.0
     for told in turns(generator, first, most, planted=fault):
+        used += told["seconds"]
         if told["findings"]:
-            return time.monotonic() - begin, told["seed"], told["findings"][0]
+            return Found(time.monotonic() - begin, used, told["seed"], told["findings"][0])
     return None
 
 
@@ -35,10 +46,12 @@ def main() -> int:
         for generator in FAULTS[fault][1]:
             found = seconds_until_found(fault, generator, given.first, given.seconds)
             missed += found is None
-            how = f"{found[0]:.0f} s, at seed {found[1]}" if found else f"not found in {given.seconds:.0f} s"
+            how = f"not found in {given.seconds:.0f} s"
+            if found is not None:
+                how = f"{found.seconds:.0f} s ({found.used:.0f} of the processor), at seed {found.seed}"
             print(f"{fault:36} {generator:12} {how}", flush=True)
             if found and given.shown:
-                print(found[2], flush=True)
+                print(found.finding, flush=True)
     return missed
 
 

@@ -44,3 +44,23 @@ def test_words_that_begin_queries_are_names_of_tables(name: str) -> None:
             # each in a session of its own, in which nothing else failed
             for count in range(1, len(statements) + 1):
                 assert differs([*begin, *statements[:count]]) is None
+
+
+#: What one name is prepared for: by the engine, by us, and what the engine refuses.
+PREPARED = [
+    "SELECT id FROM t WHERE id IN ($1, $2)",
+    "DELETE FROM t WHERE id IN ($1, $2)",
+    "SELECT nosuch FROM t",
+    'UPDATE "select" SET id = id + $2 WHERE id = $1',
+]
+
+
+@pytest.mark.sampled(6)
+@pytest.mark.parametrize("end", ["EXECUTE q(1, 2)", "DEALLOCATE q"])
+@pytest.mark.parametrize("second", PREPARED)
+@pytest.mark.parametrize("first", PREPARED)
+def test_a_name_means_what_was_prepared_last(first: str, second: str, end: str) -> None:
+    begin = ["CREATE TABLE t (id INTEGER)", "INSERT INTO t VALUES (1), (2)"]
+    done = [*begin, f"PREPARE q AS {first}", f"PREPARE q AS {second}", end]
+    assert differs(done) is None
+    assert differs([*done, "EXECUTE q(2, 2)"]) is None
