@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable, Iterator
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
-from lance_sql.text.kinds import KEYWORDS, WORDS
+from lance_sql.text.kinds import KEYWORDS, NAMED_TABLE, WORDS
 from lance_sql.text.tokens import as_name, table_positions, tokenize
 
 #: Keywords after which a table follows.
-_BEFORE_TABLE = {"FROM", "JOIN", "INTO", "UPDATE", "TABLE", "DESCRIBE", "SUMMARIZE", "OPTIMIZE", "VACUUM"}
+_BEFORE_TABLE = NAMED_TABLE | {"FROM", "JOIN", "INTO", "UPDATE", "OPTIMIZE", "VACUUM"}
 #: The name of a column of the result.
 _ALIAS = re.compile(r"\bAS\s+([^\W\d]\w*)", re.IGNORECASE)
 _WORD = re.compile(r'"?[\w.]*$')

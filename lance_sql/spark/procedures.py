@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from lance_engine.errors import InvalidArgumentError
 from lance_engine.operations import TARGET_ROWS, add_key
+from lance_engine.table import timespan
 
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.spark.index_procedures import create_index, drop_index, optimize_index, show_indexes
@@ -95,9 +96,9 @@ def _vacuum(
     refuses_tags = read.flag("error_if_tagged_old_versions")
     read.finish()
     now = datetime.datetime.now(datetime.UTC)
-    kept, retained = datetime.timedelta(hours=retain_hours), 1
+    kept, retained = timespan(hours=retain_hours), 1
     if moment is not None:
-        kept = now - datetime.datetime.fromtimestamp(moment / 1000, datetime.UTC)
+        kept = timespan(milliseconds=max(0, int(now.timestamp() * 1000) - moment))
     if before is not None:
         later = [row for row in dataset.inspect.versions().to_pylist() if row["version"] >= before]
         oldest = min((row["committed_at"] for row in later), default=now)

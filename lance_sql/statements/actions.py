@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from lance_engine.errors import UnsupportedFeatureError
+from lance_engine.table import timespan
 
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.errors import TableNotFoundError
@@ -32,7 +32,7 @@ class _Action:
 
 
 def _clean_up(dataset: SqlDataset, seconds: int, unverified: bool) -> None:
-    dataset.cleanup(datetime.timedelta(seconds=seconds), delete_unverified=unverified)
+    dataset.cleanup(timespan(seconds=seconds), delete_unverified=unverified)
 
 
 _ACTIONS: Final[Mapping[str, _Action]] = {

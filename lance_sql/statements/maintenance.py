@@ -12,7 +12,7 @@ from dataclasses import asdict
 from typing import Any, Final
 
 import pyarrow as pa
-from lance_engine.table import CLEANUP_AGE, CLEANUP_INTERVAL, CLEANUP_RETAINED, duration
+from lance_engine.table import CLEANUP_AGE, CLEANUP_INTERVAL, CLEANUP_RETAINED, duration, timespan
 
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.errors import SqlError, TableNotFoundError
@@ -55,7 +55,7 @@ def vacuum(session: Session, tokens: Sequence[Token]) -> pa.Table:
     read = StatementOptions("VACUUM LANCE", options)
     retained = read.number("retain_n_versions", least=1)
     seconds = read.number("older_than_seconds")
-    age = _RETAINED if seconds is None else datetime.timedelta(seconds=seconds)
+    age = _RETAINED if seconds is None else timespan(seconds=seconds)
     if seconds is None and retained is not None:
         age = datetime.timedelta()
     unverified = bool(read.flag("delete_unverified"))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from lance_engine.errors import UnsupportedFeatureError
+from lance_engine.table import moment_before
 
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.errors import SqlError
@@ -117,7 +118,7 @@ def compaction_arguments(read: StatementOptions) -> dict[str, Any]:
 
 def refuse_old_tags(dataset: SqlDataset, age: datetime.timedelta) -> None:
     """SqlError if a version that is older than `age` has a tag."""
-    before = datetime.datetime.now(datetime.UTC) - age
+    before = moment_before(age)
     tagged = {tag.version: tag.name for tag in dataset.tags.list()}
     old = [
         tagged[row["version"]]

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 from lance_engine.base import nearest_name
 from lance_engine.errors import LanceError
+from lance_engine.table import duration
 
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.catalog.definitions import describe
@@ -28,8 +29,6 @@ from lance_sql.text.tokens import Token
 #: Default retention of versions in VACUUM.
 _RETAINED = datetime.timedelta(days=7)
 
-_UNITS = ("SECOND", "MINUTE", "HOUR", "DAY", "WEEK")
-
 
 def vacuum(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
     """``VACUUM t [RETAIN n HOURS] [DRY RUN]``: remove old versions and the files that only they use."""
@@ -41,10 +40,7 @@ def vacuum(session: Session, tokens: Sequence[Token]) -> pa.Table | None:
     retained, dry_run = _RETAINED, False
     words = [token.upper for token in rest]
     if words[:1] == ["RETAIN"] and len(words) >= 3 and words[1].isdecimal():
-        unit = words[2].removesuffix("S")
-        if unit not in _UNITS:
-            raise SqlError(f"Unknown time unit {words[2]}", remedy=f"Choose from {', '.join(_UNITS)}")
-        retained = datetime.timedelta(**{f"{unit.lower()}s": int(words[1])})
+        retained = duration(f"{words[1]} {words[2]}")
         rest, words = rest[3:], words[3:]
     if words[:2] == ["DRY", "RUN"]:
         dry_run, rest = True, rest[2:]

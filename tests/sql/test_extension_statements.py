@@ -173,6 +173,21 @@ def test_old_versions(run: Run, tmp_path: Path) -> None:
         run("VACUUM LANCE t WITH (retain_n_versions = 0)")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "VACUUM t RETAIN 900000 DAYS",
+        "VACUUM LANCE t WITH (older_than_seconds = 99999999999999)",
+        "SELECT * FROM lance_cleanup_old_versions('t', 99999999999999, false)",
+    ],
+)
+def test_ages_that_are_longer_than_time(run: Run, text: str) -> None:
+    run("SELECT * FROM lance_set_config('t', 'a', 'b')")
+    before = versions(run)
+    run(text)
+    assert versions(run) == before
+
+
 def test_automatic_cleanup(run: Run) -> None:
     assert run("SHOW MAINTENANCE ON t") == [("enabled", "false")]
     ((operation, target, metrics),) = run(

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from lance_engine.table.auto_cleanup import INTERVAL as CLEANUP_INTERVAL
     from lance_engine.table.auto_cleanup import OLDER_THAN as CLEANUP_AGE
     from lance_engine.table.auto_cleanup import RETAIN_VERSIONS as CLEANUP_RETAINED
-    from lance_engine.table.auto_cleanup import duration
     from lance_engine.table.branches import read_branch
     from lance_engine.table.build import CreateOptions
     from lance_engine.table.commit import Others
     from lance_engine.table.constraints import Check, Constraints, Key, constraints_of
+    from lance_engine.table.durations import duration, moment_before, timespan
     from lance_engine.table.refs import branch_store, root_store
     from lance_engine.table.seen_version import Identity, SeenFolder, SeenVersion, identity, settled
     from lance_engine.table.snapshot import Snapshot, U64Array
@@ -32,12 +32,13 @@ else:
             "format.operations": "CreateIndex DataReplacement Merge Operation OperationKind",
             "format.transaction": "Append Overwrite Transaction",
             "table.auto_cleanup": (
-                "INTERVAL=CLEANUP_INTERVAL OLDER_THAN=CLEANUP_AGE RETAIN_VERSIONS=CLEANUP_RETAINED duration"
+                "INTERVAL=CLEANUP_INTERVAL OLDER_THAN=CLEANUP_AGE RETAIN_VERSIONS=CLEANUP_RETAINED"
             ),
             "table.branches": "read_branch",
             "table.build": "CreateOptions",
             "table.commit": "Others",
             "table.constraints": "Check Constraints Key constraints_of",
+            "table.durations": "duration moment_before timespan",
             "table.refs": "branch_store root_store",
             "table.seen_version": "Identity SeenFolder SeenVersion identity settled",
             "table.snapshot": "Snapshot U64Array",

@@ -17,6 +17,7 @@ from lance_engine.io.manifest_names import ENDING, VERSIONS
 from lance_engine.progress import ProgressOption, Reporter
 from lance_engine.table.branches import branch_names, damaged_branches, list_branches
 from lance_engine.table.deletions import DELETIONS
+from lance_engine.table.durations import moment_before
 from lance_engine.table.refs import REFS, branch_store, root_store
 from lance_engine.table.snapshot import DATA, INDICES, TRANSACTIONS, Snapshot
 from lance_engine.table.tags import damaged_tags, list_tags
@@ -79,7 +80,7 @@ def cleanup(
         raise DatasetNotFoundError("No Lance dataset at this path", path=store.uri)
     location = _location(store)
     now = datetime.datetime.now(datetime.UTC)
-    cutoff = now - older_than
+    cutoff = moment_before(older_than)
     damaged = (*damaged_tags(root_store(snapshot)), *damaged_branches(root_store(snapshot)))
     newest = sorted(versions.versions)[-retain_versions:]
     protected = {versions.latest, *newest, *(versions.versions if damaged else _named_versions(snapshot))}

@@ -22,6 +22,7 @@ from lance_engine.io.manifest_names import (
     parse_manifest_name,
 )
 from lance_engine.table.defaults import with_defaults
+from lance_engine.table.durations import in_utc
 from lance_engine.table.features import check_readable
 from lance_engine.table.not_found import dataset_not_found
 from lance_engine.table.row_counts import with_row_counts
@@ -182,7 +183,7 @@ def version_as_of(store: Store, moment: datetime.datetime) -> int:
             oldest = read_version(store, versions.path(version), version).manifest.committed_at
         except FileNotFoundError:
             break  # removed by a cleanup since it was listed, as are all earlier ones
-        if oldest <= moment.astimezone(datetime.UTC):
+        if oldest <= in_utc(moment):
             return version
     raise VersionNotFoundError(
         f"No version existed at {moment.isoformat()}",

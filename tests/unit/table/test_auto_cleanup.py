@@ -8,7 +8,7 @@ from pathlib import Path
 import lance
 import pyarrow as pa
 import pytest
-from lance_engine.errors import InvalidArgumentError
+from lance_engine.errors import InvalidArgumentError, VersionNotFoundError
 from lance_engine.table import duration
 
 import lance_sql
@@ -96,3 +96,23 @@ def test_durations(text: str, seconds: float) -> None:
 def test_texts_that_are_not_durations(text: str) -> None:
     with pytest.raises(InvalidArgumentError, match="is not a duration"):
         duration(text)
+
+
+def test_ages_before_the_first_year_keep_all_versions(tmp_path: Path) -> None:
+    """Python has no such moments; a commit reported them as its failure."""
+    dataset = lance_sql.write(ROW, tmp_path / "t.lance")
+    dataset.update_config({KEY + "interval": "1", KEY + "older_than": "900000d"})
+    dataset = lance_sql.write(ROW, tmp_path / "t.lance", "append")
+    for age in (datetime.timedelta(days=900_000), datetime.timedelta.max):
+        assert dataset.cleanup(age).versions == ()
+    assert dataset.cleanup(datetime.timedelta.min).versions == (1, 2)
+
+
+@pytest.mark.parametrize("moment", [datetime.datetime.min, datetime.datetime.max])
+def test_moments_at_the_ends_of_time(tmp_path: Path, moment: datetime.datetime) -> None:
+    lance_sql.write(ROW, tmp_path / "t.lance")
+    if moment == datetime.datetime.max:
+        assert lance_sql.open(tmp_path / "t.lance", as_of=moment).version == 1
+    else:
+        with pytest.raises(VersionNotFoundError, match="No version existed at 0001-01-01"):
+            lance_sql.open(tmp_path / "t.lance", as_of=moment)
