@@ -78,10 +78,14 @@ def execute(
 
 
 def _changed_name(statement: Statement) -> str | None:
-    """The name after INSERT INTO, UPDATE, DELETE FROM or MERGE INTO."""
+    """The name of the table that a statement changes, alters or drops."""
     tokens = statement.tokens
-    place = changed_name(tokens)
-    return tokens[place].value if statement.does & Does.ROWS and place < len(tokens) else None
+    words = [token.upper for token in tokens]
+    if words[:1] != ["CREATE"]:
+        place = changed_name(tokens)
+    else:  # of an index; a new table may have the name of a variable
+        place = words.index("ON") + 1 if "INDEX" in words[:3] and "ON" in words else len(tokens)
+    return tokens[place].value if statement.does & Does.CHANGES and place < len(tokens) else None
 
 
 def execute_last(

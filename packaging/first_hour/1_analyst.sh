@@ -26,7 +26,7 @@ lance-sql "UPDATE 'sales.lance' SET price = 0 WHERE id = 1"
 lance-sql "DELETE FROM 'sales.lance' WHERE price > 90"
 lance-sql "SELECT count(*) FROM 'sales.lance' VERSION AS OF 1"  # mistake
 lance-sql history sales.lance
-lance-sql shell <<'END'  # mistake: a shell of this kind has no .open, .mode and .import
+lance-sql shell <<'END'
 .help
 .tables
 .open .
@@ -43,6 +43,11 @@ SUMMARIZE sales;
 .timer on
 select category, sum(price) from sales group by all;
 .import sales.csv more
+\x
+SELECT * FROM more LIMIT 1;
+\x
+.once two.csv
+SELECT * FROM more LIMIT 2;
 .read more.sql
 \d
 \q

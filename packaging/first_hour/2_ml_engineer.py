@@ -13,11 +13,13 @@ print(ds)
 ds.schema
 ds.head()
 print(ds.head())
+first = ds.head()
+lance_sql.sql("FROM first")
 ds.head(3).to_pandas()
-ds.to_pandas(limit=3)  # mistake
+ds.to_pandas(limit=3)
 len(ds), ds.shape, ds.columns
 ds["label"]  # mistake
-ds.nearest("vector", vectors[0], k=3)  # mistake
+ds.nearest("vector", vectors[0], k=3)  # mistake: a column of lists, as with pyarrow
 lance_sql.sql("ALTER TABLE ds ALTER COLUMN vector TYPE FLOAT[16]")  # mistake
 ds = ds.alter_column("vector", type=pa.list_(pa.float32(), 16))
 ds.nearest("vector", vectors[0], k=3)

@@ -23,7 +23,7 @@ spark.sql("DELETE FROM lake.t WHERE id = 2").show()
 spark.sql("MERGE INTO lake.t USING (SELECT 1 AS id, 'z' AS name) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET name = s.name WHEN NOT MATCHED THEN INSERT *").show()
 spark.sql("SHOW TABLES IN lake").show()
 spark.sql("DESCRIBE EXTENDED lake.t").show(50, False)
-spark.sql("DESCRIBE HISTORY lake.t").show()  # mistake
+spark.sql("DESCRIBE HISTORY lake.t").show()
 spark.sql("SELECT * FROM lake.t.versions").show()
 spark.sql("SELECT * FROM lake.t VERSION AS OF 2").show()
 spark.sql("OPTIMIZE lake.t").show()

@@ -8,7 +8,7 @@ lance.write_dataset(table, "x.lance")  # mistake
 ds = lance.write(table, "data/x.lance")
 lance.dataset("data/x.lance")  # mistake
 ds = lance.open("data/x.lance", version=1)
-ds.to_table(columns=["id"], filter="id < 3", limit=2)  # mistake
+ds.to_table(columns=["id"], filter="id < 3", limit=2)
 ds.to_table(columns=["id"], filter="id < 3")
 ds.scanner(columns=["id"], filter="id < 3").to_table().num_rows
 ds.to_table(nearest={"column": "vec", "q": [0.5, 1.0], "k": 2})  # mistake
@@ -23,8 +23,8 @@ ds.compact_files()
 ds.cleanup_old_versions()  # mistake
 ds.insert(table)  # mistake
 ds.stats  # mistake
-ds.validate()  # mistake
-ds.lance_schema  # mistake
+ds.validate()
+ds.lance_schema
 ds.tags.create("prod", 1)
 ds.tags.list()
 lance.open("data/x.lance", version="prod")  # mistake

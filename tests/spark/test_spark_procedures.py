@@ -54,6 +54,8 @@ def test_fragments_are_joined(path: str, ask: Ask) -> None:
     assert (joined["fragments_before"], joined["fragments_after"], joined["version"]) == (3, 1, 5)
     assert (joined["fragments_removed"], joined["files_removed"], joined["files_added"]) == (3, 3, 1)
     assert len(lance.dataset(path).get_fragments()) == 1
+    history = ask("DESCRIBE HISTORY office.db.t;")
+    assert [row["version"] for row in history] == [5, 4, 3, 2, 1]
     # Nothing is left to do: no version is made.
     again = ask("CALL office.system.optimize(table => 'office.db.`t`', target_rows => 1000)")
     assert (again[0]["fragments_before"], again[0]["fragments_after"], again[0]["version"]) == (1, 1, 5)
