@@ -19,6 +19,7 @@ from lance_engine.table.branches import branch_names, damaged_branches, list_bra
 from lance_engine.table.deletions import DELETIONS
 from lance_engine.table.durations import moment_before
 from lance_engine.table.refs import REFS, branch_store, root_store
+from lance_engine.table.restores import versions_being_restored
 from lance_engine.table.snapshot import DATA, INDICES, TRANSACTIONS, Snapshot
 from lance_engine.table.tags import damaged_tags, list_tags
 from lance_engine.table.versions import StoredVersion, VersionList, list_versions, read_version
@@ -123,7 +124,9 @@ def cleanup(
     kept = removal.versions(snapshot, versions, removed)
     if not kept:
         # The files of a version that was named in the meantime are among these; the next cleanup knows it.
-        removal.files(paths)
+        # A version that was restored in the meantime is the content of a newer one.
+        newer = _files_of_newer(store, versions.latest, location) if paths else _Files()
+        removal.files([path for path in paths if path not in newer])
     reporter.end()
     counts = removal.counts
     return CleanupReport(
@@ -213,9 +216,10 @@ def _read(store: Store, versions: VersionList, version: int) -> StoredVersion | 
 
 
 def _named_versions(snapshot: Snapshot) -> set[int]:
-    """Versions of this branch with a tag, or from which a branch was created."""
+    """Versions of this branch with a tag, from which a branch was created, or that are being restored."""
     root, branch = root_store(snapshot), snapshot.manifest.branch
-    named = {tag.version for tag in list_tags(root) if tag.branch == branch}
+    named = versions_being_restored(snapshot.store)
+    named |= {tag.version for tag in list_tags(root) if tag.branch == branch}
     return named | {other.parent_version for other in list_branches(root) if other.parent == branch}
 
 
@@ -234,6 +238,16 @@ def _files_of_branches(snapshot: Snapshot) -> Iterator[_Files]:
             stored = _read(store, versions, version)
             if stored is not None:
                 yield _files_of(stored, _location(store), location)
+
+
+def _files_of_newer(store: Store, seen: int, location: str) -> _Files:
+    """The files of versions after `seen`."""
+    files, versions = _Files(), list_versions(store)
+    if versions is not None:
+        for version in (number for number in versions.versions if number > seen):
+            if (stored := _read(store, versions, version)) is not None:
+                files.add(_files_of(stored, location, location))
+    return files
 
 
 def _is_abandoned(store: Store, path: str, oldest: datetime.datetime | None) -> bool:
@@ -286,8 +300,8 @@ class _Removal:
     def versions(self, snapshot: Snapshot, names: VersionList, versions: Sequence[int]) -> set[int]:
         """Remove the manifests of `versions`; returns those that had to be put back.
 
-        A tag or branch may be created while this runs. Its creator checks afterwards that the version still
-        exists, and here tags and branches are listed again once it is removed: one of both notices.
+        A tag or branch may be created, or a version restored, while this runs. Who does it checks afterwards
+        that the version still exists, and here they are listed again once it is removed: one of both notices.
         """
         kept: set[int] = set()
         batch: dict[int, bytes] = {}
