@@ -30,6 +30,7 @@ from lance_sql.spark.places import places
 from lance_sql.spark.procedures import call, column_names, table_name
 from lance_sql.spark.pushed import row_filter
 from lance_sql.spark.reader import schema_of
+from lance_sql.spark.search_table import AskedSearch, version_of
 from lance_sql.spark.summaries import summaries
 from lance_sql.spark.table_properties import FORMAT, declaration, with_property
 from lance_sql.spark.types import check_storable, spark_schema, stored_schema, with_comments
@@ -79,13 +80,14 @@ def _load(options: Options, command: Mapping[str, Any]) -> StructType:
     """A table at a version, or one of its metadata tables, whose name follows the table name."""
     at, part = _at(options, command), None
     chosen: dict[str, Any] = {}
-    if "version" in command:
-        version = command["version"]
+    search = command.get("search")
+    version = command.get("version") if search is None else version_of(search)
+    if version is not None:
         chosen = {"version": int(version)} if version.isdecimal() else {"tag": version}
     elif "as_of" in command:
         chosen = {"as_of": command["as_of"].replace("Z", "+00:00")}
     namespace = command["namespace"]
-    if namespace and command["table"] in METADATA_TABLES and _open(at) is None:
+    if search is None and namespace and command["table"] in METADATA_TABLES and _open(at) is None:
         at, part = places(options).find(namespace[:-1], namespace[-1]), command["table"]
     if at is None:
         return _answer(_MISSING)
@@ -98,6 +100,10 @@ def _load(options: Options, command: Mapping[str, Any]) -> StructType:
         return _answer(_MISSING)
     if part is not None:
         return _answer({"options": texts}, spark_schema(_plain_numbers(metadata_table(dataset, part).schema)))
+    if search is not None:
+        found = AskedSearch(dataset, search).schema
+        texts = _texts(options, at, version=dataset.version, **{OURS + "search": json.dumps(search)})
+        return _answer({"options": texts}, spark_schema(found))
     properties = {**dataset.snapshot.manifest.config, "provider": FORMAT, "location": dataset.uri}
     comment = table_comment(dataset)
     if comment is not None:

@@ -23,6 +23,7 @@ def with_facts(schema: StructType, dataset: DatasetVersion) -> StructType:
         "version": dataset.version,
         "rows": dataset.count_rows(),
         "bytes": sum(size or 0 for size in sizes) if all(size is not None for size in sizes) else -1,
+        "blobs": [field.name for field in snapshot.schema.fields if field.is_blob],
         "exact": [field.name for field in dataset.storage_schema if is_exact(field.type)],
     }
     first = schema.fields[0]

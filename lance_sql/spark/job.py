@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
-from typing import cast
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
 
 import pyarrow as pa
 from lance_engine.base import Schema
 from lance_engine.errors import (
     CommitConflictError,
     DatasetExistsError,
+    InvalidFilterError,
     SchemaMismatchError,
     UnsupportedFeatureError,
 )
-from lance_engine.operations import add_column_values, commit_transaction, with_columns
+from lance_engine.operations import (
+    add_column_values,
+    commit_moved,
+    commit_transaction,
+    delete_rows,
+    matching_addresses,
+    with_columns,
+)
 from lance_engine.table import (
     Append,
     CreateOptions,
@@ -41,6 +49,7 @@ from pyspark.sql.types import StructType
 
 from lance_sql.spark.job_files import JobFiles
 from lance_sql.spark.options import Options
+from lance_sql.spark.pushed import row_filter
 from lance_sql.spark.table_properties import declared_in
 from lance_sql.spark.types import (
     check_fits,
@@ -75,7 +84,7 @@ class WriteJob:
                     declared.stable_row_ids if options.stable_row_ids is None else options.stable_row_ids
                 ),
             )
-        existing = options.latest()
+        existing = _read(options)
         if existing is not None and overwrite and options.keeps_schema and declared is None:
             version = options.data_storage_version or existing.manifest.storage_version
             # Files of version 0.1 can only be read.
@@ -109,6 +118,12 @@ class WriteJob:
         else:
             created = None
             self._schema = self._extended(extended, offered)
+            if self._added is not None and options.replaced_rows is not None:
+                raise UnsupportedFeatureError(
+                    "Rows cannot be replaced by rows with more columns",
+                    path=extended.uri,
+                    remedy="Add the columns first: ALTER TABLE t ADD COLUMNS (...)",
+                )
         self._storage_version = storage_version_for(options.data_storage_version, extended, created)
         check_fits(offered, self._schema)
         check_writable(self._schema, self._write_options().version)
@@ -142,6 +157,8 @@ class WriteJob:
         By default, the dataset may have new versions since the job was planned.
         """
         fragments = fragments_of(messages)
+        if self.options.replaced_rows is not None:
+            return self._replace_rows(self.options.replaced_rows, fragments)
         store, paths = self.options.store(), data_paths(fragments)
         version = self.read_version if read_version is None else read_version
         replaces = self.replaces if replaces is None else replaces
@@ -168,6 +185,24 @@ class WriteJob:
             validate=(lambda latest, _: self.require_kept_schema(latest)) if replaces else None,
         )
         self._files.remove_duplicates(set(paths))
+        return committed
+
+    def _replace_rows(self, told: Mapping[str, Any], fragments: Sequence[Fragment]) -> Snapshot:
+        """Commit the fragments in the place of the rows that passed filters in the version that was read."""
+        read = dataclasses.replace(self.options, version=self.read_version)
+        snapshot = read.open().snapshot
+        condition = row_filter(dataclasses.replace(read, pushed_filters=told["filters"]), snapshot)
+        if condition is None:
+            raise InvalidFilterError(f"Unsupported filters: {told['filters']}", path=snapshot.uri)
+        gone = matching_addresses(snapshot, condition)
+        committed = snapshot
+        if fragments:
+            committed = commit_moved(
+                snapshot, (), [], fragments, deleted=gone, inserts_keys=True, inserts_rows=True
+            )
+        elif len(gone):
+            committed = delete_rows(snapshot, gone, str(condition))
+        self._files.remove_duplicates(set(data_paths(fragments)))
         return committed
 
     def discard(self) -> None:
@@ -245,6 +280,14 @@ class WriteJob:
             zone_index=cast(ZoneMapForm, self.options.zone_index),
             file_tag=self._files.tag,
         )
+
+
+def _read(options: Options) -> Snapshot | None:
+    """The version that a write is based on; None if there is no dataset."""
+    version = None if options.replaced_rows is None else options.replaced_rows.get("version")
+    return (
+        options.latest() if version is None else dataclasses.replace(options, version=version).open().snapshot
+    )
 
 
 def check_stable_row_ids(existing: Snapshot, wanted: bool | None) -> None:

@@ -60,6 +60,7 @@ class Options:
     limit: int | None = None
     packed: str | None = None
     part: str | None = None
+    search: Mapping[str, Any] | None = None
     catalog_command: str | None = None
     namespace: Mapping[str, Any] | None = dataclasses.field(default=None, repr=False)
     declared: Mapping[str, Any] | None = None
@@ -83,6 +84,7 @@ class Options:
     keeps_schema: bool = False
     changed_version: int | None = None
     changed_columns: str | None = None
+    replaced_rows: Mapping[str, Any] | None = None
     # Streams
     start_version: int | None = None
     versions_per_batch: int | None = None
@@ -269,6 +271,7 @@ _OPTIONS: Final[Mapping[str, _Option]] = {
     "limit": _Option(values.whole, _INTERNAL),
     "packed": _Option(str, _INTERNAL),
     "part": _Option(str, _INTERNAL),
+    "search": _Option(values.object, _INTERNAL),
     "catalog_command": _Option(str, _INTERNAL),
     "namespace": _Option(values.object, _INTERNAL),
     "declared": _Option(values.object, _INTERNAL),
@@ -276,6 +279,7 @@ _OPTIONS: Final[Mapping[str, _Option]] = {
     "keeps_schema": _Option(values.flag, _INTERNAL),
     "changed_version": _Option(values.positive, _INTERNAL),
     "changed_columns": _Option(values.one_of("add", "update"), _INTERNAL),
+    "replaced_rows": _Option(values.object, _INTERNAL),
 }
 #: Other spellings, of lance-spark and Delta.
 _ALIASES: Final[Mapping[str, str]] = {

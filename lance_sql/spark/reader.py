@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
@@ -29,6 +29,7 @@ from lance_sql.spark.options import OURS, Options
 from lance_sql.spark.packed import gathered, pack
 from lance_sql.spark.partitions import plan_splits, share_of_rows
 from lance_sql.spark.pushed import row_filter
+from lance_sql.spark.search_table import AskedSearch
 from lance_sql.spark.types import ROW_NUMBER_COLUMNS, spark_schema, to_spark
 from lance_sql.spark.version_cache import open_cached
 from lance_sql.spark.versions import arrow_schema
@@ -65,11 +66,8 @@ class SharePartition(InputPartition):
     told: str
 
 
-@dataclasses.dataclass
-class MetadataPartition(InputPartition):
-    """One of the metadata tables."""
-
-    part: str
+class WholePartition(InputPartition):
+    """A metadata table, or the result of a search."""
 
 
 class LanceReader(DataSourceReader):
@@ -82,13 +80,23 @@ class LanceReader(DataSourceReader):
         self._packed = None if options.packed is None else schema
         if options.packed is not None:
             self._schema = StructType.fromJson(json.loads(options.packed))
-        if options.part is None:
+        if self._table is None:
             require_columns(dataset, self._schema, options.path)
 
+    @property
+    def _table(self) -> Callable[[Sequence[str]], pa.Table] | None:
+        """The columns of what is read instead of the rows of the dataset."""
+        part, search = self._options.part, self._options.search
+        if search is not None:
+            return AskedSearch(self._options.open(), search).rows
+        if part is not None:
+            return lambda names: metadata_table(self._options.open(), part).select(list(names))
+        return None
+
     def partitions(self) -> list[InputPartition]:
+        if self._table is not None:
+            return [WholePartition(None)]
         dataset = self._options.open()
-        if self._options.part is not None:
-            return [MetadataPartition(self._options.part)]
         planned = plan_splits(dataset, self._options)
         logger.info("%s version %d: %s", dataset.uri, dataset.version, planned)
         settle()
@@ -102,9 +110,9 @@ class LanceReader(DataSourceReader):
         return (packed for batch in gathered(batches) for packed in pack(batch, target))
 
     def _batches(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        if isinstance(partition, MetadataPartition):
-            table = metadata_table(self._options.open(), partition.part).select(self._schema.names)
-            for batch in table.to_batches():
+        if isinstance(partition, WholePartition):
+            assert self._table is not None
+            for batch in self._table(self._schema.names).to_batches():
                 yield to_spark(batch, arrow_schema(self._schema))
         elif isinstance(partition, SplitPartition):  # Spark creates one for empty datasets
             yield from read_splits(self._options, self._schema, partition)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -116,7 +117,7 @@ def test_streams_keep_the_constraints(spark: SparkSession, path: Path, tmp_path:
     assert len(rows(path)) == 4
 
 
-@pytest.fixture(params=["append", "overwrite", "merge"])
+@pytest.fixture(params=["append", "overwrite", "merge", "replace"])
 def planned(request: pytest.FixtureRequest, path: Path) -> object:
     """A job of Spark whose tasks have written the keys 4 and 5, and which has not committed yet."""
     batch = pa.record_batch({"id": [4, 5], "s": ["d", "e"]})
@@ -131,7 +132,12 @@ def planned(request: pytest.FixtureRequest, path: Path) -> object:
             {"_operation": [INSERT] * 2, "_rowaddr": nulls, "id": batch["id"], "s": batch["s"]}
         )
     else:
-        writer = LanceWriter(Options.parse({"path": str(path)}), SCHEMA, request.param == "overwrite")
+        texts = {"path": str(path)}
+        if request.param == "replace":
+            filters = json.dumps([{"kind": "EqualTo", "column": ["id"], "value": ["integer", "2"]}])
+            told = {"version": lance_sql.open(path).version, "filters": filters}
+            texts["planner.replaced_rows"] = json.dumps(told)
+        writer = LanceWriter(Options.parse(texts), SCHEMA, request.param == "overwrite")
     message = writer.write(iter([batch]))
     return writer, message, request.param
 
@@ -148,8 +154,9 @@ def test_racing_writers_cannot_duplicate(
         writer.commit([message])
         assert rows(path) == {4: "d", 5: "e"}
         return
-    # A merge that inserts conflicts with every append, of whatever keys.
-    error, words = (CommitConflictError, "append") if kind == "merge" else (ConstraintError, '"id: 5"')
+    # Changes that insert rows conflict with every append, of whatever keys.
+    inserts = kind in ("merge", "replace")
+    error, words = (CommitConflictError, "append") if inserts else (ConstraintError, '"id: 5"')
     with pytest.raises(error, match=words):
         writer.commit([message])
     writer.abort([message])
@@ -165,8 +172,33 @@ def test_writers_of_other_keys_both_commit(planned: tuple, path: Path) -> None: 
     else:
         lance_sql.open(path).delete("id = 1")
     writer.commit([message])
-    before = {"append": {**ROWS, 6: "mine"}, "merge": {2: "b", 3: "c"}, "overwrite": {}}[kind]
+    others = {"append": {**ROWS, 6: "mine"}, "merge": {2: "b", 3: "c"}, "replace": {3: "c"}, "overwrite": {}}
+    before = others[kind]
     assert rows(path) == before | {4: "d", 5: "e"}
+
+
+def test_replaced_rows_that_another_writer_changed_conflict(path: Path) -> None:
+    filters = json.dumps([{"kind": "LessThan", "column": ["id"], "value": ["integer", "3"]}])
+    told = {"version": lance_sql.open(path).version, "filters": filters}
+    options = Options.parse({"path": str(path), "planner.replaced_rows": json.dumps(told)})
+    writers = [LanceWriter(options, SCHEMA, False) for _ in range(3)]
+    batches = [[pa.record_batch({"id": [1], "s": ["x"]})], [pa.record_batch({"id": [2], "s": ["y"]})], []]
+    messages = [writer.write(iter(rows)) for writer, rows in zip(writers, batches, strict=True)]
+    writers[0].commit([messages[0]])
+    assert rows(path) == {1: "x", 3: "c"}
+    for writer, message in zip(writers[1:], messages[1:], strict=True):
+        with pytest.raises(CommitConflictError):
+            writer.commit([message])
+    assert rows(path) == {1: "x", 3: "c"}
+    nothing = {**told, "version": lance_sql.open(path).version, "filters": filters.replace("3", "0")}
+    options = Options.parse({"path": str(path), "planner.replaced_rows": json.dumps(nothing)})
+    for batches_now, expected in (
+        ([], {1: "x", 3: "c"}),
+        ([{"id": [9], "s": ["z"]}], {1: "x", 3: "c", 9: "z"}),
+    ):
+        writer = LanceWriter(options, SCHEMA, False)
+        writer.commit([writer.write(iter(map(pa.record_batch, batches_now)))])
+        assert rows(path) == expected
 
 
 def test_keys_declared_meanwhile_hold(planned: tuple, path: Path) -> None:  # type: ignore[type-arg]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import json
 import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -75,6 +76,18 @@ def _replace_rows(dataset: DatasetVersion) -> None:
     job.publish([job.write([pa.record_batch(columns)])])
 
 
+def _replace_where(dataset: DatasetVersion) -> None:
+    """INSERT INTO t REPLACE WHERE id < 2 in a catalog of Spark."""
+    filters = json.dumps([{"kind": "LessThan", "column": ["id"], "value": ["integer", "2"]}])
+    told = {"version": dataset.version, "filters": filters}
+    options = Options.parse({"path": "t", "planner.replaced_rows": json.dumps(told)})
+    job = WriteJob(
+        dataclasses.replace(options, path=dataset.snapshot.store), from_arrow_schema(dataset.schema), False
+    )
+    columns = {field.name: pa.array([1, 700], field.type) for field in dataset.schema}
+    job.publish([job.write([pa.record_batch(columns)])])
+
+
 #: The changes, by name.
 CHANGES: dict[str, Change] = {
     "append": _append([100, 101]),
@@ -118,6 +131,7 @@ CHANGES: dict[str, Change] = {
     "alter column": lambda ds: ds.alter_column("b", type=pa.float64()),
     "restore": lambda ds: ds.restore(1),
     "replace rows": _replace_rows,
+    "replace rows of a condition": _replace_where,
     "add check": lambda ds: ds.add_check("id < 1000", "small"),
     "add key": lambda ds: ds.add_key(["id"]),
     "config": lambda ds: ds.update_config({"key": "value"}),
@@ -144,7 +158,7 @@ KINDS: Final = (
     ("compact", "append", "append the same", "create index", "optimize index", "drop index"),
     ("replace column", "add column", "drop column", "rename column", "alter column"),
     ("overwrite", "restore", "config", "tag", "branch", "clean up"),
-    ("replace rows", "add check", "add key"),
+    ("replace rows", "replace rows of a condition", "add check", "add key"),
 )
 
 

@@ -101,6 +101,16 @@ public final class LanceCatalog implements StagingTableCatalog, SupportsNamespac
     return new LanceCatalogTable(table.toString(), schema, options, properties, calls);
   }
 
+  /** The rows of a table that a search finds; see {@link SearchFunctions}. */
+  Table search(Identifier table, ObjectNode search) {
+    StructType answer = calls.load(table, JsonNodeFactory.instance.objectNode().set("search", search));
+    if (answer == null) {
+      throw new IllegalArgumentException("The table " + table + " does not exist in the catalog " + name);
+    }
+    Map<String, String> options = calls.options(CatalogCalls.answer(answer).path("options"));
+    return new SearchFunctions.Found(answer, new CaseInsensitiveStringMap(options));
+  }
+
   @Override
   public boolean tableExists(Identifier table) {
     return calls.load(table, JsonNodeFactory.instance.objectNode()) != null;

@@ -13,6 +13,8 @@
  */
 package lancesql.spark;
 
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
@@ -30,6 +32,7 @@ import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.RowLevelOperationBuilder;
 import org.apache.spark.sql.connector.write.RowLevelOperationInfo;
 import org.apache.spark.sql.connector.write.SupportsDynamicOverwrite;
+import org.apache.spark.sql.connector.write.SupportsOverwrite;
 import org.apache.spark.sql.connector.write.SupportsTruncate;
 import org.apache.spark.sql.connector.write.Write;
 import org.apache.spark.sql.connector.write.WriteBuilder;
@@ -69,12 +72,13 @@ final class LanceCatalogTable extends LanceTable implements SupportsRowLevelOper
   }
 
   /**
-   * Claims support for overwriting partitions, so that our error with a remedy is raised. Without the other
+   * Claims support for overwriting partitions, so that our error with a remedy is raised. Without the last
    * capability, which Spark 4.0 does not have, MERGE WITH SCHEMA EVOLUTION drops the new columns silently.
    */
   @Override
   public Set<TableCapability> capabilities() {
     Set<TableCapability> all = EnumSet.copyOf(super.capabilities());
+    all.add(TableCapability.OVERWRITE_BY_FILTER);
     all.add(TableCapability.OVERWRITE_DYNAMIC);
     Stream.of(TableCapability.values())
         .filter(capability -> capability.name().equals("AUTOMATIC_SCHEMA_EVOLUTION"))
@@ -84,15 +88,45 @@ final class LanceCatalogTable extends LanceTable implements SupportsRowLevelOper
 
   @Override
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
-    Map<String, String> keeps = Map.of(PythonSource.OURS + "keeps_schema", "true");
-    WriteBuilder python = super.newWriteBuilder(PythonSource.info(info, PythonSource.with(info.options(), keeps)));
-    return new WithoutPartitions(python);
+    return new Writes(info, facts().version());
   }
 
-  private record WithoutPartitions(WriteBuilder python) implements SupportsTruncate, SupportsDynamicOverwrite {
+  private WriteBuilder with(LogicalWriteInfo info, String option, String value) {
+    Map<String, String> more = Map.of(PythonSource.OURS + option, value);
+    return super.newWriteBuilder(PythonSource.info(info, PythonSource.with(info.options(), more)));
+  }
+
+  private final class Writes implements SupportsOverwrite, SupportsDynamicOverwrite {
+    private final LogicalWriteInfo info;
+    private final long version; // that the statement read
+    private WriteBuilder python;
+
+    Writes(LogicalWriteInfo info, long version) {
+      this.info = info;
+      this.version = version;
+      this.python = with(info, "keeps_schema", "true");
+    }
+
     @Override
     public WriteBuilder truncate() {
       return ((SupportsTruncate) python).truncate();
+    }
+
+    @Override
+    public boolean canOverwrite(Predicate[] predicates) {
+      if (!canDeleteWhere(predicates)) {
+        throw new UnsupportedOperationException(
+            "Rows are replaced by conditions that compare integers, texts, dates, decimals or booleans with constants:"
+                + " write others in DELETE, then INSERT, or in MERGE INTO");
+      }
+      return true;
+    }
+
+    @Override
+    public WriteBuilder overwrite(Filter[] filters) {
+      ObjectNode rows = JsonNodeFactory.instance.objectNode().put("filters", PushedFilter.text(List.of(filters)));
+      python = with(info, "replaced_rows", (version < 0 ? rows : rows.put("version", version)).toString());
+      return this;
     }
 
     @Override

@@ -23,13 +23,15 @@ import org.apache.spark.sql.classic.SparkSession;
 import scala.runtime.BoxedUnit;
 
 /**
- * The {@link LanceStatements} in every session with this jar on its class path, where Spark finds this class among the
- * services. What Spark's parser offers differs between its versions, so a proxy passes every other call on.
+ * The {@link LanceStatements} and {@link SearchFunctions} in every session with this jar on its class path, where Spark
+ * finds this class among the services. What Spark's parser offers differs between its versions, so a proxy passes every
+ * other call on.
  */
 public final class LanceExtensions implements SparkSessionExtensionsProvider {
   @Override
   public BoxedUnit apply(SparkSessionExtensions extensions) {
     extensions.injectParser((session, parser) -> withStatements((SparkSession) session, parser));
+    SearchFunctions.inject(extensions);
     return BoxedUnit.UNIT;
   }
 

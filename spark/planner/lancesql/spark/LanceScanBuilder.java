@@ -80,6 +80,13 @@ final class LanceScanBuilder
 
   @Override
   public void pruneColumns(StructType schema) {
+    for (String name : schema.fieldNames()) {
+      String blob = name.replaceFirst(LanceTable.BLOB_PLACE + "$", "");
+      if (!blob.equals(name) && facts.blobs().contains(blob) && columns.getFieldIndex(name).isEmpty()) {
+        throw new UnsupportedOperationException(
+            "There is no column " + name + ": a blob column is its bytes, and octet_length(" + blob + ") their number");
+      }
+    }
     required = schema;
   }
 

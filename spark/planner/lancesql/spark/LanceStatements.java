@@ -26,23 +26,26 @@ import org.apache.spark.sql.connector.catalog.CatalogManager;
 import org.apache.spark.sql.connector.catalog.CatalogPlugin;
 
 /**
- * Statements about tables of a {@link LanceCatalog} that Spark does not know: each becomes a CALL of a procedure, or a
- * query. The statements are those that lance-spark documents, and DESCRIBE HISTORY as Delta Lake has it.
+ * Statements about tables of a {@link LanceCatalog} that Spark does not know: each becomes a CALL of a procedure, or
+ * another statement. They are those that lance-spark documents, and DESCRIBE HISTORY as Delta Lake has it.
  */
 final class LanceStatements {
   private static final String NAME = "(?:`(?:[^`]|``)+`|\\w+)";
   private static final String QUALIFIED = NAME + "(?:\\s*\\.\\s*" + NAME + ")*";
   private static final String TEXT = "'(?:[^'\\\\]++|\\\\.|'')*+'|\"(?:[^\"\\\\]++|\\\\.)*+\"";
   private static final String OPTIONS = "(?:" + TEXT + "|[^()'\"]++)*+";
+  /** An expression, up to a word outside of its brackets. */
+  private static final String CONDITION = "(?:" + within(4) + ")+?";
   private static final Pattern OPTION =
       Pattern.compile("\\s*(" + TEXT + "|[\\w.-]+)\\s*=\\s*(" + TEXT + "|[\\w.+-]+)\\s*(?:,|$)");
   private static final Pattern PART = Pattern.compile(NAME);
   private static final Pattern COMMENT = Pattern.compile("(" + TEXT + "|`[^`]*`)|--[^\\n]*|(?s:/\\*.*?\\*/)");
   private static final Pattern FIRST_WORD =
-      Pattern.compile("(?s)(?:\\s|--[^\\n]*\\n|/\\*.*?\\*/)*(?i:OPTIMIZE|VACUUM|SHOW|ALTER|DESCRIBE|DESC)\\b.*");
+      Pattern.compile("(?s)(?:\\s|--[^\\n]*\\n|/\\*.*?\\*/)*(?i:OPTIMIZE|VACUUM|SHOW|ALTER|REPLACE|DESCRIBE|DESC)\\b.*");
 
-  /** In place of a procedure: a query of the versions, the newest first. */
-  private static final String HISTORY = "";
+  /** In place of a procedure: a query of the versions, the newest first; and INSERT INTO ... REPLACE WHERE. */
+  private static final String HISTORY = "(history)";
+  private static final String REPLACED = "(replaced)";
 
   private static final String WITH = " [WITH ( {options} )]";
   private static final String AT = " [AS OF <[BRANCH {branch}] VERSION {version} | BRANCH {branch2} | TAG {of_tag}>]";
@@ -66,11 +69,18 @@ final class LanceStatements {
           new Statement("ALTER TABLE {table} CREATE BRANCH [{if_not_exists}] {name}" + AT, "create_branch"),
           new Statement("ALTER TABLE {table} DROP BRANCH [{if_exists}] {name}", "drop_branch"),
           new Statement("SHOW <BRANCHES | BRANCH> <FROM | IN> {table}", "show_branches"),
+          new Statement("REPLACE {table} WHERE {condition} AS {query}", REPLACED),
           new Statement("ALTER TABLE {table} SET UNENFORCED PRIMARY KEY ( {columns} )", "set_unenforced_primary_key"),
           new Statement("ALTER TABLE {table} ADD COLUMNS {columns} FROM {view}", ViewColumns.ADD),
           new Statement("ALTER TABLE {table} UPDATE COLUMNS {columns} FROM {view}", ViewColumns.UPDATE));
 
   private final SparkSession session;
+
+  /** Texts, names and single characters, and brackets that are closed, so many of them in each other. */
+  private static String within(int brackets) {
+    String one = TEXT + "|`[^`]*`|[^()'\"`]";
+    return brackets == 0 ? one : one + "|\\((?:" + within(brackets - 1) + ")*+\\)";
+  }
 
   LanceStatements(SparkSession session) {
     this.session = session;
@@ -79,19 +89,26 @@ final class LanceStatements {
   /** The text for Spark's parser: what a statement of this class becomes, or the text itself. */
   String forSpark(String text) {
     Given given = given(text);
-    List<String> table = given == null ? List.of() : parts(given.matcher.group("table"));
-    String catalog = given == null ? null : catalog(table);
-    return catalog == null ? text : given.statement.call(catalog, table, given.matcher);
+    if (given == null) {
+      return text;
+    }
+    List<String> table = parts(given.matcher.group("table"));
+    LanceCatalog catalog = catalog(session, table);
+    return catalog == null ? text : given.statement.forSpark(catalog.name(), table, given.matcher);
   }
 
   /** Explains a statement of this class that Spark's parser does not know: its table is in another catalog. */
   void refuse(String text) {
     Given given = given(text);
     if (given != null) {
-      throw new UnsupportedOperationException(
-          "The table " + given.matcher.group("table") + " is not in a Lance catalog, which this statement needs: name a"
-              + " catalog that spark.sql.catalog.NAME = " + LanceCatalog.class.getName() + " defines");
+      throw notOurs(given.matcher.group("table"), "this statement");
     }
+  }
+
+  static UnsupportedOperationException notOurs(String table, String what) {
+    return new UnsupportedOperationException(
+        "The table " + table + " is not in a Lance catalog, which " + what + " needs: name a"
+            + " catalog that spark.sql.catalog.NAME = " + LanceCatalog.class.getName() + " defines");
   }
 
   private record Given(Statement statement, Matcher matcher) {}
@@ -109,15 +126,15 @@ final class LanceStatements {
         .orElse(null);
   }
 
-  /** The Lance catalog of a table, whose name is completed as Spark completes it; null if another one has the table. */
-  private String catalog(List<String> table) {
+  /** The Lance catalog of a table, whose name becomes that in the catalog, as Spark completes it; null if another has it. */
+  static LanceCatalog catalog(SparkSession session, List<String> table) {
     CatalogManager catalogs = session.sessionState().catalogManager();
     boolean named = table.size() > 1 && catalogs.isCatalogRegistered(table.get(0));
     CatalogPlugin catalog = named ? catalogs.catalog(table.remove(0)) : catalogs.currentCatalog();
     if (!named && table.size() == 1) {
       table.addAll(0, List.of(catalogs.currentNamespace()));
     }
-    return catalog instanceof LanceCatalog ? catalog.name() : null;
+    return catalog instanceof LanceCatalog ours ? ours : null;
   }
 
   /** The parts of a qualified name, or the names in a list, without their quotes. */
@@ -178,15 +195,20 @@ final class LanceStatements {
         case "table", "view" -> QUALIFIED;
         case "column", "columns" -> QUALIFIED + "(?:\\s*,\\s*" + QUALIFIED + ")*";
         case "options" -> OPTIONS;
+        case "condition" -> CONDITION;
+        case "query" -> "(?s:.+?)";
         case "version" -> "\\d+";
         case "if_exists", "if_not_exists" -> "(?i:\\b" + argument.replace("_", "\\s+") + "\\b)";
         default -> NAME;
       };
     }
 
-    String call(String catalog, List<String> table, Matcher given) {
+    String forSpark(String catalog, List<String> table, Matcher given) {
       if (procedure.equals(HISTORY)) {
         return "SELECT * FROM " + quoted(catalog) + "." + qualified(table) + ".versions ORDER BY version DESC";
+      }
+      if (procedure.equals(REPLACED)) {
+        return "INSERT INTO " + given.group("table") + " REPLACE WHERE " + given.group("condition") + " " + given.group("query");
       }
       List<String> all = new ArrayList<>(constants);
       arguments.forEach(

@@ -14,6 +14,7 @@
 package lancesql.spark;
 
 import java.util.Map;
+import java.util.stream.Stream;
 import org.apache.spark.sql.connector.catalog.SupportsMetadataColumns;
 import org.apache.spark.sql.connector.catalog.MetadataColumn;
 import org.apache.spark.sql.connector.read.ScanBuilder;
@@ -32,6 +33,9 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 class LanceTable extends PythonTable implements SupportsMetadataColumns {
   /** The id of the fragment of a row, as lance-spark names it; Python takes it from the address. */
   static final String FRAGMENT = "_fragid";
+
+  /** What lance-spark appends to the names of blob columns; a scan refuses such columns. */
+  static final String BLOB_PLACE = "__blob_(pos|size)";
 
   private final StructType columns;
   private final CaseInsensitiveStringMap options;
@@ -52,7 +56,11 @@ class LanceTable extends PythonTable implements SupportsMetadataColumns {
 
   @Override
   public MetadataColumn[] metadataColumns() {
-    return new MetadataColumn[] {new RowNumber("_rowid"), new RowNumber("_rowaddr"), new RowNumber(FRAGMENT)};
+    Stream<String> places =
+        facts.blobs().stream().flatMap(blob -> Stream.of(blob + "__blob_pos", blob + "__blob_size"));
+    return Stream.concat(Stream.of("_rowid", "_rowaddr", FRAGMENT), places)
+        .map(RowNumber::new)
+        .toArray(MetadataColumn[]::new);
   }
 
   @Override
@@ -87,7 +95,7 @@ class LanceTable extends PythonTable implements SupportsMetadataColumns {
 
   /** Facts of the previous version do not apply to scans after a change: they read the latest one. */
   final void changed() {
-    facts = new TableFacts(-1, -1, facts.bytes(), facts.exact());
+    facts = new TableFacts(-1, -1, facts.bytes(), facts.exact(), facts.blobs());
   }
 
   final TableFacts facts() {

@@ -31,9 +31,10 @@ import org.apache.spark.sql.types.StructType;
  * @param rows its rows without deleted ones, -1 if not known
  * @param bytes the size of its data files, -1 if not known
  * @param exact the columns whose filters Python applies exactly as Spark does
+ * @param blobs the columns of blobs
  */
-record TableFacts(long version, long rows, long bytes, Set<String> exact) {
-  static final TableFacts NONE = new TableFacts(-1, -1, -1, Set.of());
+record TableFacts(long version, long rows, long bytes, Set<String> exact, Set<String> blobs) {
+  static final TableFacts NONE = new TableFacts(-1, -1, -1, Set.of(), Set.of());
   static final String KEY = "lance_sql";
 
   static TableFacts of(StructType schema) {
@@ -42,13 +43,21 @@ record TableFacts(long version, long rows, long bytes, Set<String> exact) {
     }
     try {
       JsonNode facts = new ObjectMapper().readTree(schema.apply(0).metadata().getString(KEY));
-      Set<String> exact = new HashSet<>();
-      facts.path("exact").forEach(name -> exact.add(name.asText()));
       return new TableFacts(
-          facts.path("version").asLong(-1), facts.path("rows").asLong(-1), facts.path("bytes").asLong(-1), exact);
+          facts.path("version").asLong(-1),
+          facts.path("rows").asLong(-1),
+          facts.path("bytes").asLong(-1),
+          names(facts.path("exact")),
+          names(facts.path("blobs")));
     } catch (JsonProcessingException error) {
       throw new IllegalStateException("The Python data source of lance-sql sent facts that are not JSON", error);
     }
+  }
+
+  private static Set<String> names(JsonNode list) {
+    Set<String> names = new HashSet<>();
+    list.forEach(name -> names.add(name.asText()));
+    return names;
   }
 
   /** The schema as users see it. */
