@@ -9,13 +9,14 @@ from lance_engine.errors import InvalidArgumentError, UnsupportedFeatureError
 
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.spark.procedure_results import Listing, Row
+from lance_sql.spark.search_table import metric_of
 from lance_sql.statements.options import StatementOptions, constant
 
 #: Names of lance-spark for kinds and options.
 _KINDS: Final = {"fts": "inverted"}
-_OPTIONS: Final = {"zone_size": "page_rows"}
+_OPTIONS: Final = {"zone_size": "page_rows", "distance_type": "metric"}
 #: Options of lance-spark about how to do the work, which is decided here.
-_HINTS: Final = ("build_mode", "rows_per_range", "num_segments")
+_HINTS: Final = ("build_mode", "rows_per_range", "num_segments", "prefetch_distance")
 
 
 def create_index(
@@ -36,6 +37,8 @@ def create_index(
         for key, text in (options or {}).items()
         if text is not None and key.lower() not in _HINTS
     }
+    if "metric" in values:
+        values["metric"] = metric_of(values["metric"])
     try:
         changed = dataset.create_index(
             column, _KINDS.get(kind.lower(), kind), name=name, replace=replace, **values

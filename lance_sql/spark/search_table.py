@@ -166,6 +166,12 @@ def _arguments(name: str, positional: Sequence[Any], named: Mapping[str, Any]) -
     return given
 
 
+def metric_of(name: object) -> str:
+    """Our name of a distance, which lance-spark writes in any case."""
+    text = str(name).lower()
+    return "l2" if text == "euclidean" else text
+
+
 def _required(name: str, given: dict[str, Any], argument: str, ours: str) -> Any:
     if ours not in given:
         raise InvalidSearchError(f"{name.upper()} needs the argument '{argument}'")
@@ -189,7 +195,7 @@ def _index_options(given: dict[str, Any]) -> dict[str, Any]:
             remedy="Write conditions on the rows found in WHERE",
         )
     options = {
-        "metric": {"euclidean": "l2"}.get(str(metric).lower(), metric),
+        "metric": None if metric is None else metric_of(metric),
         "use_index": not given.pop("bypass", False),
     }
     return options | given

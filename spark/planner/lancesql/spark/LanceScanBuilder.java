@@ -42,6 +42,7 @@ final class LanceScanBuilder
   private final TableFacts facts;
   private final CaseInsensitiveStringMap options;
   private final SharedReads reads;
+  private final boolean checked;
   private final List<Filter> pushed = new ArrayList<>();
   private StructType required;
   private int limit = -1;
@@ -49,11 +50,12 @@ final class LanceScanBuilder
   private KnownRows known;
 
   LanceScanBuilder(
-      StructType columns, TableFacts facts, CaseInsensitiveStringMap options, SharedReads reads) {
+      StructType columns, TableFacts facts, CaseInsensitiveStringMap options, SharedReads reads, boolean checked) {
     this.columns = columns;
     this.facts = facts;
     this.options = options;
     this.reads = reads;
+    this.checked = checked;
     this.required = columns;
   }
 
@@ -108,7 +110,7 @@ final class LanceScanBuilder
 
   @Override
   public boolean pushAggregation(Aggregation aggregation) {
-    if (pushed.isEmpty() && !PythonSource.anyOf(options, Set.of("filter")) && !aggregation.equals(asked)) {
+    if (checked && pushed.isEmpty() && !PythonSource.anyOf(options, Set.of("filter")) && !aggregation.equals(asked)) {
       asked = aggregation;
       known = new KnownAggregates(columns, facts, pinned()).row(aggregation).orElse(null);
     }

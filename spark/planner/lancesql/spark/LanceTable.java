@@ -71,7 +71,8 @@ class LanceTable extends PythonTable implements SupportsMetadataColumns {
   /** A scan of the version that these facts describe. */
   ScanBuilder newScanBuilder(CaseInsensitiveStringMap given, TableFacts facts) {
     CaseInsensitiveStringMap all = PythonSource.with(withOptions(given), PythonSource.given(given));
-    return new LanceScanBuilder(columns, facts, all, reads);
+    boolean checked = options.keySet().containsAll(given.keySet()); // Python has seen these options
+    return new LanceScanBuilder(columns, facts, all, reads, checked);
   }
 
   @Override

@@ -86,7 +86,7 @@ final class SearchFunctions {
     }
     JsonNode table = named.has("table") ? named.remove("table") : positional.isEmpty() ? null : positional.remove(0);
     if (table == null || !table.isTextual()) {
-      throw refused(function + " needs a table: " + function + "(table => 'lance.db.t', ...)");
+      throw refused(function, "needs a table: " + function + "(table => 'lance.db.t', ...)");
     }
     SparkSession session = SparkSession.active();
     ParserInterface parser = session.sessionState().sqlParser();
@@ -107,7 +107,7 @@ final class SearchFunctions {
 
   private static JsonNode value(String function, Expression given) {
     if (!given.foldable()) {
-      throw refused(function + " needs constants as arguments, not " + given.sql());
+      throw refused(function, "needs constants as arguments, not " + given.sql());
     }
     return json(function, given.eval(InternalRow.empty()), given.dataType());
   }
@@ -135,11 +135,11 @@ final class SearchFunctions {
     if (value instanceof Number number) {
       return JSON.numberNode(number.longValue());
     }
-    throw refused(function + " takes numbers, texts, true or false, and arrays of them, not " + kind.sql());
+    throw refused(function, "takes numbers, texts, true or false, and arrays of them, not " + kind.sql());
   }
 
-  private static UnsupportedOperationException refused(String what) {
-    return new UnsupportedOperationException(what);
+  private static UnsupportedOperationException refused(String function, String what) {
+    return new UnsupportedOperationException(function.toUpperCase(Locale.ROOT) + " " + what);
   }
 
   /** What a search finds: its rows have no other columns. */
