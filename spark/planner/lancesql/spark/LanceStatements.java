@@ -34,8 +34,8 @@ final class LanceStatements {
   private static final String QUALIFIED = NAME + "(?:\\s*\\.\\s*" + NAME + ")*";
   private static final String TEXT = "'(?:[^'\\\\]++|\\\\.|'')*+'|\"(?:[^\"\\\\]++|\\\\.)*+\"";
   private static final String OPTIONS = "(?:" + TEXT + "|[^()'\"]++)*+";
-  /** An expression, up to a word outside of its brackets. */
-  private static final String CONDITION = "(?:" + within(4) + ")+?";
+  /** What may end an expression, and what may hide that. */
+  private static final Pattern AS = Pattern.compile("(?i)" + TEXT + "|`[^`]*`|[()]|\\bAS\\b");
   private static final Pattern OPTION =
       Pattern.compile("\\s*(" + TEXT + "|[\\w.-]+)\\s*=\\s*(" + TEXT + "|[\\w.+-]+)\\s*(?:,|$)");
   private static final Pattern PART = Pattern.compile(NAME);
@@ -69,18 +69,12 @@ final class LanceStatements {
           new Statement("ALTER TABLE {table} CREATE BRANCH [{if_not_exists}] {name}" + AT, "create_branch"),
           new Statement("ALTER TABLE {table} DROP BRANCH [{if_exists}] {name}", "drop_branch"),
           new Statement("SHOW <BRANCHES | BRANCH> <FROM | IN> {table}", "show_branches"),
-          new Statement("REPLACE {table} WHERE {condition} AS {query}", REPLACED),
+          new Statement("REPLACE {table} WHERE {rest}", REPLACED),
           new Statement("ALTER TABLE {table} SET UNENFORCED PRIMARY KEY ( {columns} )", "set_unenforced_primary_key"),
           new Statement("ALTER TABLE {table} ADD COLUMNS {columns} FROM {view}", ViewColumns.ADD),
           new Statement("ALTER TABLE {table} UPDATE COLUMNS {columns} FROM {view}", ViewColumns.UPDATE));
 
   private final SparkSession session;
-
-  /** Texts, names and single characters, and brackets that are closed, so many of them in each other. */
-  private static String within(int brackets) {
-    String one = TEXT + "|`[^`]*`|[^()'\"`]";
-    return brackets == 0 ? one : one + "|\\((?:" + within(brackets - 1) + ")*+\\)";
-  }
 
   LanceStatements(SparkSession session) {
     this.session = session;
@@ -195,8 +189,7 @@ final class LanceStatements {
         case "table", "view" -> QUALIFIED;
         case "column", "columns" -> QUALIFIED + "(?:\\s*,\\s*" + QUALIFIED + ")*";
         case "options" -> OPTIONS;
-        case "condition" -> CONDITION;
-        case "query" -> "(?s:.+?)";
+        case "rest" -> "(?s:.+?)";
         case "version" -> "\\d+";
         case "if_exists", "if_not_exists" -> "(?i:\\b" + argument.replace("_", "\\s+") + "\\b)";
         default -> NAME;
@@ -208,7 +201,7 @@ final class LanceStatements {
         return "SELECT * FROM " + quoted(catalog) + "." + qualified(table) + ".versions ORDER BY version DESC";
       }
       if (procedure.equals(REPLACED)) {
-        return "INSERT INTO " + given.group("table") + " REPLACE WHERE " + given.group("condition") + " " + given.group("query");
+        return "INSERT INTO " + given.group("table") + " REPLACE WHERE " + withoutAs(given.group("rest"));
       }
       List<String> all = new ArrayList<>(constants);
       arguments.forEach(
@@ -219,6 +212,19 @@ final class LanceStatements {
             }
           });
       return "CALL " + quoted(catalog) + ".system." + procedure + "(" + String.join(", ", all) + ")";
+    }
+
+    /** A condition and a query without the AS between them, the first one outside of brackets. */
+    private static String withoutAs(String text) {
+      int brackets = 0;
+      for (Matcher found = AS.matcher(text); found.find(); ) {
+        String token = found.group();
+        brackets += token.equals("(") ? 1 : token.equals(")") ? -1 : 0;
+        if (brackets == 0 && token.equalsIgnoreCase("AS")) {
+          return text.substring(0, found.start()) + text.substring(found.end());
+        }
+      }
+      throw new IllegalArgumentException("REPLACE needs a query: REPLACE t WHERE condition AS SELECT ...");
     }
 
     private static String value(String argument, String text, List<String> table) {
