@@ -30,9 +30,7 @@ if TYPE_CHECKING:
     from lance_engine.scan.layout import Names
 
 # Maximum distance of values up to which decoding the range is cheaper than picking values from a chunk.
-PICKED_DISTANCE = 2
-# The same for numbers, for which decoding a chunk takes no longer than finding a few values in it.
-NUMBER_DISTANCE = 12
+PICKED_DISTANCE = 12
 # The same for rows that are dropped while decoding, which picks values where few are wanted.
 _MASKED_DISTANCE = 64
 # The same if all columns are numbers.
@@ -296,8 +294,7 @@ class PieceReader:
             picked = self._picked if piece.reader.has_chunks else self._texts
             groups = [
                 ([n for n in late if n not in picked], SPARSE_DISTANCE),
-                ([n for n in late if n in picked and n not in self._numbers], PICKED_DISTANCE),
-                ([n for n in late if n in picked and n in self._numbers], NUMBER_DISTANCE),
+                ([n for n in late if n in picked], PICKED_DISTANCE),
             ]
         for names, distance in groups:
             if names:
