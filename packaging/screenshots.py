@@ -127,7 +127,12 @@ def report(browser: Browser, folder: Path) -> None:
 
 
 def site(browser: Browser, folder: Path) -> None:
-    subprocess.run([sys.executable, "-m", "mkdocs", "build", "--quiet"], cwd=ROOT, check=True)
+    subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--quiet"],
+        cwd=ROOT,
+        check=True,
+        env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
+    )
     built = ROOT / "build" / "site"
     for name in ("index", "guide", "sql", "cli", "notebooks", "api"):
         made = built / f"{name}.html"

@@ -281,4 +281,5 @@ def _indices(segments: Sequence[dict[str, Any]]) -> str:
     heads = ("index", "kind", "columns", "coverage", "", "bytes")
     head = "".join(f"<th>{name}</th>" for name in heads)
     more = f"The first {MOST_INDICES} of {len(named):,} indices." if len(named) > MOST_INDICES else ""
-    return f"{_note(more)}<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+    return f'{_note(more)}<div class="wide">{table}</div>'

@@ -158,7 +158,9 @@ def test_a_browser_shows_it_without_network(lineitem, tmp_path):
         page.on("request", lambda request: requests.append(request.url))
         page.goto(target.as_uri())
         assert requests == [target.as_uri()]
-        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+        for width in (390, 800, 1280):
+            page.set_viewport_size({"width": width, "height": 900})
+            assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), width
         figure = page.locator("figure", has_text="l_shipdate").first
         before = figure.locator(".skipped").inner_text()
         assert int(re.search(r"\d+", before)[0]) > 70
