@@ -8,9 +8,8 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import pyarrow as pa
 
@@ -75,8 +74,7 @@ _FIXED_SIZE_LIST: Final = "fixed_size_list:"
 _MAX_FIXED_SIZE_LIST_DEPTH: Final = 32
 
 
-@dataclass(frozen=True, slots=True)
-class _Node:
+class _Node(NamedTuple):
     """A field as the mapping sees it: its children are Arrow fields already."""
 
     name: str
@@ -236,8 +234,7 @@ _LOGICAL: Final[Mapping[pa.DataType, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Description:
+class Description(NamedTuple):
     """What the format stores of an Arrow field, besides its name and nullability."""
 
     logical_type: str

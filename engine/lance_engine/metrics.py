@@ -7,14 +7,13 @@ import time
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from lance_engine.events import emit, is_observed
 from lance_engine.public import Public
 
 
-@dataclass(frozen=True, slots=True)
-class IndexMetrics:
+class IndexMetrics(NamedTuple):
     """An index that a scan used: the part of the filter it answered, and how many fragments it covers."""
 
     name: str
@@ -160,9 +159,7 @@ class ScanMetrics(Public):
         """All numbers under the names of the fields; indices as dictionaries."""
         counts = {name: getattr(self, name) for name in self.__slots__ if not name.startswith("_")}
         metrics: dict[str, Any] = {"pushed": self.pushed, **counts}
-        metrics["indices"] = [
-            {name: getattr(use, name) for name in IndexMetrics.__slots__} for use in self.indices
-        ]
+        metrics["indices"] = [use._asdict() for use in self.indices]
         metrics["seconds"] = dict(self.seconds)
         return metrics
 

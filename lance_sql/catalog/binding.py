@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import DatasetNotFoundError, ExternalAccessError, VersionNotFoundError
 
 from lance_sql.catalog.catalog import Catalog
@@ -19,6 +17,7 @@ from lance_sql.text.statement import Statement
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from lance_engine.dataset import DatasetVersion
 
 
 class Registry(Protocol):
@@ -41,8 +40,7 @@ class Bound(NamedTuple):
     datasets: Mapping[str, DatasetVersion]
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
+class _Known(NamedTuple):
     """The dataset registered for a name; `system_columns` are those declared for the table."""
 
     reference: Reference

@@ -8,18 +8,17 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from lance_engine import io
+from lance_engine import table as versions
 from lance_engine.errors import (
     DatasetNotFoundError,
     ExternalAccessError,
     UnsupportedFeatureError,
     VersionNotFoundError,
 )
-from lance_engine.io import open_store
-from lance_engine.table import SeenFolder, SeenVersion, root_store
 
 from lance_sql.catalog.access import UNRESTRICTED, Restrictions, require_access, restricted_options
 from lance_sql.catalog.attached import SESSION, Attached, Listed
-from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.catalog.engine_names import NO_NAMES, FindNames
 from lance_sql.catalog.namespaces import (
     MAIN,
@@ -38,7 +37,9 @@ from lance_sql.text.statement import Statement
 
 if TYPE_CHECKING:
     from lance_engine.io import Store
+    from lance_engine.table import SeenVersion
 
+    from lance_sql.catalog.dataset import SqlDataset
     from lance_sql.catalog.secrets import Secret
     from lance_sql.catalog.transaction import Matches, Mode, Transaction
 
@@ -167,7 +168,7 @@ class Catalog:
             self.transaction.changed(dataset)
             return
         for name, known in self._registered.items():
-            if isinstance(known, SqlDataset) and known.uri == dataset.uri:
+            if not isinstance(known, str) and known.uri == dataset.uri:
                 self._registered[name] = dataset
 
     def require_removable(self, dataset: SqlDataset, name: str) -> None:
@@ -208,7 +209,7 @@ class Catalog:
         folder, slash, _ = dataset.uri.rpartition("/")
         location = f"{folder}{slash}{name}"
         self.options_of(location)  # may be refused
-        self.transaction.rename(dataset, open_store(location, dataset.snapshot.storage_options))
+        self.transaction.rename(dataset, io.open_store(location, dataset.snapshot.storage_options))
 
     def dropped(self, dataset: SqlDataset, name: str = "") -> None:
         """The dataset that was the table `name` was dropped or renamed."""
@@ -217,7 +218,7 @@ class Catalog:
             namespace, schema, table = place
             namespace.dropped(schema, table)
         for name, known in list(self._registered.items()):
-            if (known.uri if isinstance(known, SqlDataset) else known) == dataset.uri:
+            if (known if isinstance(known, str) else known.uri) == dataset.uri:
                 del self._registered[name]
 
     def names(self) -> list[str]:
@@ -292,7 +293,7 @@ class Catalog:
         """The tables of a folder with the tables `names`, as the open transaction sees them."""
         if self.transaction is None or not self.transaction.defines:
             return names
-        place = open_store(folder, options).uri
+        place = io.open_store(folder, options).uri
         return self.transaction.tables_in(place, names)
 
     @contextmanager
@@ -302,7 +303,7 @@ class Catalog:
         if self.transaction is None:
             yield location, mode
         else:
-            with self.transaction.writing(open_store(location, options), options, mode) as target:
+            with self.transaction.writing(io.open_store(location, options), options, mode) as target:
                 yield target
 
     def _known_locations(self) -> Iterator[str]:
@@ -310,7 +311,7 @@ class Catalog:
         yield from self.attached.sources()
         yield from self._options  # tables of services
         for known in self._registered.values():
-            yield known if isinstance(known, str) else root_store(known.snapshot).uri
+            yield known if isinstance(known, str) else versions.root_store(known.snapshot).uri
 
     def _options_of(self, location: str) -> Mapping[str, Any] | None:
         own = self._options.get(location)
@@ -404,12 +405,13 @@ class Catalog:
             choices += [] if suffix is None else [suffix]
         for location, choice in choices:
             known = registered.get(location)
-            if isinstance(known, SqlDataset):
+            if known is not None and not isinstance(known, str):
+                dataset: SqlDataset = known
                 if not choice and self.transaction is None:
-                    return known
+                    return dataset
                 if not choice and self.transaction is not None:
-                    return self.transaction.own(known)
-                return self._open(root_store(known.snapshot).uri, choice.within(known.branch))
+                    return self.transaction.own(dataset)
+                return self._open(versions.root_store(dataset.snapshot).uri, choice.within(dataset.branch))
             if known is None:
                 place = None if tables is None else tables.place(location)
                 known = self._in_namespace(reference, location) if place is None else self._location(place)
@@ -485,7 +487,7 @@ class Catalog:
         """The current dataset; if unchanged, the object opened before, whose metadata is already loaded."""
         transaction = self.transaction
         if transaction is not None and transaction.defines:
-            created = transaction.defined(open_store(location, self.options_of(location)))
+            created = transaction.defined(io.open_store(location, self.options_of(location)))
             if created is not None:
                 if choice.is_newest:
                     return created
@@ -504,7 +506,9 @@ class Catalog:
         known = self._opened.get((location, choice))
         if known is not None and known.options == options and known.is_newest(location):
             return known.dataset
-        folder = None if choice else SeenFolder.at(location)
+        folder = None if choice else versions.SeenFolder.at(location)
+        from lance_sql.catalog.dataset import SqlDataset
+
         dataset = SqlDataset.open(location, **choice.arguments(), storage_options=options)
         seen = None if folder is None else folder.with_version(dataset.snapshot)
         if (

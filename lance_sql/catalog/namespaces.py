@@ -5,11 +5,14 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from lance_engine import io
+from lance_engine import table as versions
 from lance_engine.errors import DatasetNotFoundError, InvalidArgumentError, LanceError
-from lance_engine.io import local_error, open_store
-from lance_engine.table import Identity, identity, settled
+
+if TYPE_CHECKING:
+    from lance_engine.table import Identity
 
 #: The schema of table names without a schema.
 MAIN = "main"
@@ -146,12 +149,12 @@ class DirectoryNamespace:
     def create_schema(self, schema: str) -> None:
         folder = self._folder(_plain(schema))
         if is_remote(folder):
-            open_store(folder, self._options).put(_MARKER, b"")
+            io.open_store(folder, self._options).put(_MARKER, b"")
         else:
             try:
                 os.makedirs(folder)
             except OSError as error:
-                raise local_error(error, folder, writing=True) from error
+                raise io.local_error(error, folder, writing=True) from error
 
     def drop_schema(self, schema: str) -> None:
         folder = self._folder(_plain(schema))
@@ -169,12 +172,12 @@ class DirectoryNamespace:
                 remedy="Remove them first",
             )
         if remote:
-            open_store(folder, self._options).delete(_MARKER)
+            io.open_store(folder, self._options).delete(_MARKER)
         else:
             try:
                 os.rmdir(folder)
             except OSError as error:
-                raise local_error(error, folder, writing=True) from error
+                raise io.local_error(error, folder, writing=True) from error
 
     def _folder(self, schema: str) -> str:
         return self.source if schema == MAIN else join(self.source, schema)
@@ -182,12 +185,12 @@ class DirectoryNamespace:
     def _entries(self, folder: str) -> list[str]:
         """The names of the folders in a folder, sorted."""
         if is_remote(folder):
-            return sorted(open_store(folder, self._options).names(""))
+            return sorted(io.open_store(folder, self._options).names(""))
         known = self._listed.get(folder)
         try:
-            if known is not None and identity(os.stat(folder)) == known.identity:
+            if known is not None and versions.identity(os.stat(folder)) == known.identity:
                 return known.names
-            before = settled(folder)
+            before = versions.settled(folder)
             with os.scandir(folder) as scanned:
                 entries = list(scanned)
             names = sorted(entry.name for entry in entries if entry.is_dir())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 
 def main() -> None:
     """Run the command line with the arguments of the process."""
@@ -10,4 +12,7 @@ def main() -> None:
 
     write_any_text()
     leave_pandas_out()
-    app(prog_name="lance-sql")
+    try:
+        app(prog_name="lance-sql")
+    finally:
+        gc.freeze()  # nothing is garbage any more: the interpreter looks for it two more times before it ends

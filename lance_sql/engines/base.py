@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import pyarrow as pa
 from lance_engine.base import LruCache
-from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import InvalidArgumentError
 
 from lance_sql.catalog.access import Restrictions
@@ -20,6 +18,7 @@ from lance_sql.engines.statement_run import Runs, StatementRun
 
 if TYPE_CHECKING:
     from lance_engine.base import PlanNode
+    from lance_engine.dataset import DatasetVersion
     from lance_engine.scan import Scanner
 
     from lance_sql.engines.added_columns import AddedColumns
@@ -51,8 +50,7 @@ class Decision(NamedTuple):
     share: float = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class ScanReport:
+class ScanReport(NamedTuple):
     """What an engine reads from one Lance table in a plan.
 
     `columns`: the columns read, None if the plan does not say. `pushed`: predicates that our scan applies.

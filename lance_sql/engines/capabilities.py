@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from lance_sql.engines.messages import Messages
 
 
-@dataclass(frozen=True, slots=True)
-class Capabilities:
+class Capabilities(NamedTuple):
     """The capabilities of the engine `name`.
 
     `runs_statements_side_by_side`: planned statements are unaffected by other statements and new names.

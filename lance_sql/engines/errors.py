@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from lance_engine.base import nearest_name
 from lance_engine.errors import ColumnNotFoundError, LanceError
 
 from lance_sql.engines.capabilities import Capabilities
 from lance_sql.engines.messages import Messages
-from lance_sql.engines.table import EngineTable
 from lance_sql.errors import THE_END, SqlError, TableNotFoundError
+
+if TYPE_CHECKING:
+    from lance_sql.engines.table import EngineTable
 
 _ROWID = re.compile(r"[\"' .]rowid\b", re.IGNORECASE)
 _ROW_ID_REMEDY = "Datasets have _rowid (the id of a row, which take() accepts) and _rowaddr (its place)"

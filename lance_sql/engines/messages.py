@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 #: Has a group, as patterns that take something out have.
 NEVER: Final = re.compile(r"(?!)()")
 
 
-@dataclass(frozen=True, slots=True)
-class Messages:
+class Messages(NamedTuple):
     """Patterns of the messages of one engine; those of errors that it does not have never match.
 
     Removed: `before` at the front, everything from `after` on, the group of `wrapped` without its wrapper.

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from lance_engine.errors import LanceError
 
 from lance_sql.engines.capabilities import Capabilities
 from lance_sql.engines.errors import translated
 from lance_sql.engines.statement_run import StatementRun
-from lance_sql.engines.table import EngineTable
 from lance_sql.pushdown_settings import NO_PUSHDOWNS, initial_pushdowns
+
+if TYPE_CHECKING:
+    from lance_sql.engines.table import EngineTable
 
 
 class Scanned(Protocol):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from lance_engine.base import LruCache
@@ -219,4 +219,4 @@ def with_conditions(scans: Iterable[ScanReport], conditions: Sequence[ScanCondit
     """The scans of a plan, with the conditions for each of them."""
     for scan in scans:
         own = tuple(condition.decision for condition in conditions if condition.table == scan.name)
-        yield replace(scan, narrowed=own)
+        yield scan._replace(narrowed=own)

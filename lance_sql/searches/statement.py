@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import dataclasses
 import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,7 +14,6 @@ from lance_engine.errors import DatasetNotFoundError, InvalidSearchError, Unsupp
 from lance_engine.scan import ROW_ID, SYSTEM_FIELDS
 
 from lance_sql.catalog.catalog import Catalog
-from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.engines.base import Parameters
 from lance_sql.searches.mentions import mentions_distance, mentions_parts
 from lance_sql.text.calls import is_alias
@@ -27,6 +25,7 @@ from lance_sql.text.statement import Statement
 from lance_sql.text.tokens import quote, tokenize
 
 if TYPE_CHECKING:
+    from lance_sql.catalog.dataset import SqlDataset
     from lance_sql.searches import lateral
     from lance_sql.searches.indexed_conditions import IndexedCondition
     from lance_sql.searches.nearest_first import NearestFirst
@@ -145,7 +144,7 @@ class Searches:
         """Replace the only dataset of a statement by the rows of it that the engine needs."""
 
         def find(name: Reference) -> SqlDataset | None:
-            return self._host.catalog.open(dataclasses.replace(name, certain=False))
+            return self._host.catalog.open(name._replace(certain=False))
 
         replacement: tuple[OneTable, NearestFirst | IndexedCondition] | None = None
         if mentions_distance(statement):

@@ -18,7 +18,6 @@ from lance_engine.errors import InvalidArgumentError, LanceError
 from lance_sql.catalog.access import UNRESTRICTED, Restrictions
 from lance_sql.catalog.binding import Binding
 from lance_sql.catalog.catalog import Catalog
-from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.engines.alone import Alone
 from lance_sql.engines.base import Engine, Parameters, Query, check_parameters
 from lance_sql.engines.capabilities import Capabilities
@@ -309,6 +308,7 @@ class SqlSession:
     @contextmanager
     def lend(self, data: Any, system_columns: Sequence[str] = ()) -> Iterator[str]:
         """Register a dataset or Arrow data under a temporary name in this block."""
+        from lance_sql.catalog.dataset import SqlDataset
         from lance_sql.statements.session import LENT
 
         name = f"{LENT}_{next(_lent)}"
@@ -362,6 +362,8 @@ class SqlSession:
             self._variables.clear()
 
     def _register(self, name: str, data: Any) -> None:
+        from lance_sql.catalog.dataset import SqlDataset
+
         self._variables.discard(name)
         self._finish_streams()
         self._binding.forget(name)

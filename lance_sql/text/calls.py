@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from lance_engine.errors import UnsupportedFeatureError
 
@@ -19,8 +18,7 @@ _AFTER_TABLE = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(NamedTuple):
     """A replacement in the text of a statement.
 
     With a `name`, it is only made if that name refers to a dataset; a replacement for a `dialect` is only

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
 import re
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from lance_engine.errors import InvalidFilterError
 
 from lance_sql.scratch import scratch
 
 
-@dataclass(frozen=True, slots=True)
-class VersionChoice:
+class VersionChoice(NamedTuple):
     """A version by number, tag or time, of a branch or of the main branch; the newest by default."""
 
     version: int | None = None
@@ -38,7 +35,7 @@ class VersionChoice:
 
     def within(self, branch: str | None) -> VersionChoice:
         """The same version of `branch`, unless a branch is already given."""
-        return self if self.tag or self.branch else dataclasses.replace(self, branch=branch)
+        return self if self.tag or self.branch else self._replace(branch=branch)
 
     def arguments(self) -> dict[str, Any]:
         """The keyword arguments of `Dataset.open` for it."""
@@ -49,8 +46,7 @@ class VersionChoice:
 NEWEST = VersionChoice()
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(NamedTuple):
     """A name in the text that may refer to a Lance table.
 
     `name` is the name that the engine will look up, `location` the path or table name as written. `part` is

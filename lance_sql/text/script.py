@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
@@ -65,5 +64,5 @@ def _joined(text: str, tokens: list[Token]) -> list[Statement]:
     if not tokens:
         return []
     start = tokens[0].start
-    moved = tokens if start == 0 else [replace(token, start=token.start - start) for token in tokens]
+    moved = tokens if start == 0 else [token._replace(start=token.start - start) for token in tokens]
     return [Statement(text[start : tokens[-1].end], moved)]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from lance_engine.base import nearest_name
 from lance_engine.errors import UnsupportedFeatureError
@@ -13,8 +12,7 @@ from lance_sql.text.statement import Statement, once_per_statement
 from lance_sql.text.tokens import Token, arguments, closing
 
 
-@dataclass(frozen=True, slots=True)
-class SearchFunction:
+class SearchFunction(NamedTuple):
     """A function: positional arguments after the table, and named arguments with their search options."""
 
     name: str
@@ -96,8 +94,7 @@ def index_setting(tokens: list[Token]) -> bool | None:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Expression:
+class Expression(NamedTuple):
     """An argument: its text, and whether it is a query in parentheses."""
 
     text: str
@@ -105,8 +102,7 @@ class Expression:
     is_query: bool
 
 
-@dataclass(frozen=True, slots=True)
-class SearchCall:
+class SearchCall(NamedTuple):
     """A call from `start` to `end` of the text, over the table or path `location`."""
 
     function: SearchFunction

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from lance_sql.text.kinds import NAMED_TABLE
 
@@ -33,8 +33,7 @@ _TOKENS = re.compile(
 _NO_KEYWORDS = {"string", "escaped", "quoted", "constants"}
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """A token and its position in the text; `kind` is a group name of the pattern above."""
 
     kind: str

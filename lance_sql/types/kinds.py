@@ -9,8 +9,7 @@ reads.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 from lance_engine.base import EXTENSION_METADATA, EXTENSION_NAME, OPAQUE_EXTENSION, text_metadata
@@ -18,8 +17,7 @@ from lance_engine.errors import UnsupportedFeatureError
 from lance_engine.expr import SQL_TYPES
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(NamedTuple):
     """A type of DuckDB: the Arrow type in which it is stored, and the extension type that names it."""
 
     name: str

@@ -11,6 +11,8 @@ import pytest
 import lance_sql
 
 SLOW = ("datafusion", "fsspec", "pandas", "polars", "prompt_toolkit", "pyarrow.dataset", "rich", "sqlglot")
+#: what opens datasets
+READING = ("google.protobuf", "lance_engine.dataset", "lance_engine.io.local", "lance_engine.table.snapshot")
 #: what writes and changes datasets
 WRITING = ("lance_engine.operations.merge_rows", "lance_engine.table.commit", "lance_engine.write.data_file")
 #: what reads rows, and what filters them
@@ -42,11 +44,12 @@ def loaded(code: str, names: tuple[str, ...], *arguments: str) -> str:
     [
         (["inspect", "{}", "--json"], ("duckdb", *WRITING, *SCANNING, *FILTERING)),
         (["history", "{}"], ("duckdb", *WRITING, *SCANNING, *FILTERING)),
+        (["SELECT 1"], (*READING, *WRITING, *SCANNING, *FILTERING)),
         (["SELECT count(*) FROM '{}'"], (*WRITING, *FILTERING)),
         (["head", "{}"], ("duckdb", *WRITING, *FILTERING)),
         (["--help"], ("duckdb", *WRITING, *SCANNING, *FILTERING)),
     ],
-    ids=["inspect", "history", "count", "head", "help"],
+    ids=["inspect", "history", "no dataset", "count", "head", "help"],
 )
 def test_short_commands_leave_slow_modules_out(things, arguments, absent):
     code = "from lance_sql.cli import main; sys.argv[0] = 'lance-sql'; main()"

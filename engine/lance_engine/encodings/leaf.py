@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import pyarrow as pa
 
 from lance_engine.errors import UnsupportedTypeError
 
 
-@dataclass(frozen=True, slots=True)
-class LeafShape:
+class LeafShape(NamedTuple):
     """Memory layout of the values of one leaf.
 
     `kind` is one of ``null``, ``bits``, ``fixed``, ``variable32``, ``variable64``; `width` the bytes of one

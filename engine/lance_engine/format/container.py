@@ -6,7 +6,7 @@ Bytes to frozen dataclasses; nothing here opens a file.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from google.protobuf import any_pb2
 
@@ -25,8 +25,7 @@ _FOOTER = struct.Struct("<QQQIIHH4s")
 COLUMN_ENCODING = "lance.encodings.ColumnEncoding"
 
 
-@dataclass(frozen=True, slots=True)
-class Footer:
+class Footer(NamedTuple):
     """The last 40 bytes of a file; positions are absolute."""
 
     column_table_position: int
@@ -83,16 +82,14 @@ def direct_encoding(name: str, value: bytes) -> file_v2_pb2.Encoding:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class EncodedMessage:
+class EncodedMessage(NamedTuple):
     """A protobuf `Any`: the name of a message type, without what is before the slash, and its bytes."""
 
     name: str
     value: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class PageMetadata:
+class PageMetadata(NamedTuple):
     """One page: its rows, the (offset, length) of its buffers, and its encoding."""
 
     rows: int
@@ -101,8 +98,7 @@ class PageMetadata:
     priority: int
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnMetadata:
+class ColumnMetadata(NamedTuple):
     """One column: its pages in row order and the buffers that belong to the column as a whole."""
 
     encoding: EncodedMessage

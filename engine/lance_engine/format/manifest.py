@@ -12,7 +12,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from google.protobuf.message import DecodeError
 
@@ -61,8 +61,7 @@ _FRAGMENTS = table_pb2.Manifest.DESCRIPTOR.fields_by_name["fragments"].number
 _CLUSTERING = table_pb2.Manifest.DESCRIPTOR.fields_by_name["clustering"].number
 
 
-@dataclass(frozen=True, slots=True)
-class WriterVersion:
+class WriterVersion(NamedTuple):
     """The program that wrote a manifest."""
 
     library: str
@@ -71,8 +70,7 @@ class WriterVersion:
     build_metadata: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class BasePath:
+class BasePath(NamedTuple):
     """An additional location for files: a dataset root with its usual folders, or the folder of the files."""
 
     id: int

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pyarrow as pa
 
 from lance_engine.public import Public
-from lance_engine.table.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from lance_engine.table.snapshot import Snapshot
 
 
 class Inspector(Public):

@@ -11,8 +11,7 @@ from __future__ import annotations
 import contextlib
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
 from lance_engine.io.manifest_names import ENDING, VERSIONS, NamingScheme, parse_manifest_name
@@ -20,8 +19,7 @@ from lance_engine.io.store import Store, delete_quietly
 from lance_engine.io.wrapped import WrappedStore
 
 
-@dataclass(frozen=True, slots=True)
-class ManifestEntry:
+class ManifestEntry(NamedTuple):
     """The database record of a version.
 
     `path` includes that of the dataset. `size` in bytes and `e_tag` are None if they are not recorded.

@@ -6,8 +6,7 @@ entry of a dictionary, not for each row.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
@@ -15,8 +14,7 @@ if TYPE_CHECKING:
     from lance_engine.scan.dictionary_codes import DictionaryCodes
 
 
-@dataclass(frozen=True, slots=True)
-class CodeColumn:
+class CodeColumn(NamedTuple):
     """A column of a scan that is called `name`: codes in `entries` of the strings of `source`."""
 
     name: str

@@ -215,7 +215,7 @@ class _Attempt:
         check_ids(stored.manifest.fragments, version)
         # Wrong row counts from early writers would be trusted once we are the writer.
         counted = with_row_counts(self._snapshot(stored.manifest, stored.index_section))
-        return dataclasses.replace(stored, manifest=counted.manifest)
+        return stored._replace(manifest=counted.manifest)
 
     def remove_deletion_files(self) -> None:
         """Remove the files written for adapting the operation, if no version uses them."""

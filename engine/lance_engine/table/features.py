@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from lance_engine.errors import CorruptFileError, UnsupportedFeatureError
 from lance_engine.format.fragment import Fragment
@@ -20,8 +20,7 @@ class Masks(Enum):
     WRITER = "in the writer mask only"
 
 
-@dataclass(frozen=True, slots=True)
-class Feature:
+class Feature(NamedTuple):
     """One bit of the flag masks."""
 
     bit: int

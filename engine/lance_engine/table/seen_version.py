@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from lance_engine.io.local import LocalStore
 from lance_engine.io.manifest_names import VERSIONS, NamingScheme
@@ -21,8 +20,7 @@ _CLOCK_NS: Final = 5_000_000_000
 Identity = tuple[int, int, int, int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class SeenFolder:
+class SeenFolder(NamedTuple):
     """The folder with the manifests of a dataset, before its newest version was looked up."""
 
     root: str
@@ -50,8 +48,7 @@ class SeenFolder:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class SeenVersion:
+class SeenVersion(NamedTuple):
     """The newest version of a dataset when it was opened."""
 
     folder: SeenFolder

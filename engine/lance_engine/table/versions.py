@@ -6,9 +6,8 @@ import datetime
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from lance_engine.errors import CorruptFileError, LanceError, VersionNotFoundError
 from lance_engine.format.manifest import Manifest, parse_manifest_file
@@ -89,8 +88,7 @@ _MANIFEST: Final = re.compile(r"[0-9]+\.manifest\Z")
 _LARGEST: Final = f"{MAX_VERSION}{ENDING}"
 
 
-@dataclass(frozen=True, slots=True)
-class StoredVersion:
+class StoredVersion(NamedTuple):
     """A manifest file, read: the manifest and the other two sections as bytes, None where absent."""
 
     manifest: Manifest

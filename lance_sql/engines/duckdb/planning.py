@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from lance_sql.engines.base import Decision
-from lance_sql.engines.pushdown import is_small
 from lance_sql.pushdown_settings import Pushdowns
 
 if TYPE_CHECKING:
@@ -74,8 +73,11 @@ class Planning:
 
 def may_expect_fewer(planned: Mapping[DuckDBTable, Planned]) -> bool:
     """Whether a statement joins tables, one of them large enough for its scan to accept conditions."""
-    scans = sum(noted.scans for noted in planned.values())
-    return scans > 1 and not all(is_small(source.table.dataset) for source in planned)
+    if sum(noted.scans for noted in planned.values()) < 2:
+        return False
+    from lance_sql.engines.pushdown import is_small
+
+    return not all(is_small(source.table.dataset) for source in planned)
 
 
 def expected_rows(planned: Mapping[DuckDBTable, Planned]) -> dict[DuckDBTable, int]:

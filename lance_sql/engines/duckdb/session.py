@@ -27,7 +27,6 @@ from lance_sql.engines.duckdb.own_names import UNINSTALL, OwnNames
 from lance_sql.engines.duckdb.planning import Planned, Planning, expected_rows, may_expect_fewer
 from lance_sql.engines.duckdb.result_types import ResultTypes
 from lance_sql.engines.duckdb.settings import Changes, Settings
-from lance_sql.engines.duckdb.table import DuckDBTable, register_data, source
 from lance_sql.engines.duckdb.versions import Step, steps
 from lance_sql.engines.interrupt import Interruptible
 from lance_sql.engines.statement_run import Runs, StatementRun
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from lance_engine.dataset import DatasetVersion
 
     from lance_sql.engines.added_columns import AddedColumns
+    from lance_sql.engines.duckdb.table import DuckDBTable
     from lance_sql.syntax.scopes import Names
 
 
@@ -52,7 +52,7 @@ def start(connection: duckdb.DuckDBPyConnection | None, **options: Any) -> DuckD
     return DuckDBEngine(connection)
 
 
-class DuckDBEngine(TableSession[DuckDBTable]):
+class DuckDBEngine(TableSession["DuckDBTable"]):
     """A DuckDB connection behind the `Engine` interface."""
 
     capabilities = CAPABILITIES
@@ -101,6 +101,8 @@ class DuckDBEngine(TableSession[DuckDBTable]):
         system_columns: Sequence[str],
         added: AddedColumns | None = None,
     ) -> None:
+        from lance_sql.engines.duckdb.table import DuckDBTable, register_data, source
+
         scanned = source(dataset, name, system_columns, planning=self._planning, runs=self._runs, added=added)
         with self.running(self.begin()):
             register_data(self.connection, name, scanned)
@@ -122,6 +124,8 @@ class DuckDBEngine(TableSession[DuckDBTable]):
         self._others.pop(name, None)
 
     def register_other(self, name: str, data: Any) -> None:
+        from lance_sql.engines.duckdb.table import register_data
+
         with self.running(self.begin()):
             register_data(self.connection, name, data, self._runs)
         self._tables.pop(name, None)

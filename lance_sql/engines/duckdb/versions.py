@@ -9,8 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from lance_sql.engines.messages import Messages
 
@@ -44,8 +43,7 @@ def class_of(node: Any) -> str:
 ESTIMATE: Final = "Estimated Cardinality"
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """A step of a plan."""
 
     name: str
