@@ -325,5 +325,6 @@ def test_a_dataset_four_times_the_memory_budget(tmp_path):
     lance_sql.write(made(), path)
     assert rows_per_batch * batches * 32 >= 4 * budget
     rows, peak = peak_memory(GROUPED, str(path), str(budget))
+    rows = rows.splitlines()[-1]  # after two seconds, DuckDB shows a progress bar
     assert int(rows) == rows_per_batch * batches
     assert peak <= budget
