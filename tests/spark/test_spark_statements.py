@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(
     shutil.which("javac") is None, reason="the catalog is built where there is a JDK (javac)"
 )
 
-SCRIPT = Path(__file__).parents[2] / "queries" / "conformance" / "spark" / "statements.test"
+SCRIPTS = sorted((Path(__file__).parents[2] / "queries" / "conformance" / "spark").glob("*.test"))
 
 
 @pytest.fixture
@@ -35,11 +35,16 @@ def outcome(session: SparkSession, statement: str) -> list[str] | str:
     return ["|".join(text(value) for value in row) for row in rows]
 
 
+def test_there_are_statements() -> None:
+    assert sum(len(read_cases(script)) for script in SCRIPTS) >= 400
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(900)  # Spark takes half a second for a statement
-def test_script(office: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_script(script: Path, office: SparkSession, tmp_path: Path) -> None:
     wrong = []
-    for case in read_cases(SCRIPT):
+    for case in read_cases(script):
         found = outcome(office, case.statement.replace("{folder}", str(tmp_path)))
         if case.rows and case.rows[0].startswith("error: "):
             expected = case.rows[0].removeprefix("error: ").lower()
