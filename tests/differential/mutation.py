@@ -2,7 +2,8 @@
 
 ``python mutation.py --calls FILE [--each 40] [--seed 0] [FOLDER ...]``: as many mutants of each folder, each
 against the tests that call the changed function, quickest first. FILE is what ``pytest -p called_functions``
-wrote; it is made first if it does not exist, as slowly as the tests run. Survivors are printed, then scores.
+wrote; it is made first if it does not exist, as slowly as the tests run (`--tests`: with some of them only,
+which may kill fewer). Survivors are printed, then scores.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import subprocess
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -34,9 +35,9 @@ MOST_SECONDS = 60.0
 MOST_PARTS = 6
 
 
-def note_calls(file: Path) -> None:
+def note_calls(file: Path, tests: Sequence[str]) -> None:
     """Run the tests, and note what each of them calls."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "called_functions", "-m", "not slow", *TESTS]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "called_functions", "-m", "not slow", *tests]
     paths = [str(ROOT / "tests" / "support"), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = os.environ | {"LANCE_SQL_CALLS": str(file), "PYTHONPATH": os.pathsep.join(paths)}
     subprocess.run(command, cwd=ROOT, env=environment, check=False)
@@ -115,13 +116,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folders", nargs="*", default=FOLDERS)
     parser.add_argument("--calls", type=Path, default=ROOT / "build" / "mutation" / "calls")
+    parser.add_argument("--tests", default=",".join(TESTS), help="folders of tests, for a new FILE")
     parser.add_argument("--each", type=int, default=40)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     os.chdir(ROOT)
     if not given.calls.exists():
         given.calls.parent.mkdir(parents=True, exist_ok=True)
-        note_calls(given.calls)
+        note_calls(given.calls, given.tests.split(","))
     known = tests_by_function(given.calls)
     import pytest  # noqa: F401 - children need not import it again
 

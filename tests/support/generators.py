@@ -16,7 +16,7 @@ from simulated_changes import EXHAUSTED, explain, simulation, without_pauses
 from simulated_store import Run, Simulation
 
 #: Statements of one round of queries, so that a round takes some seconds.
-_QUERIES: Final = 2000
+_QUERIES: Final = 600
 _CHANGES: Final = 100
 _FILTERS: Final = 200
 _SCHEDULES: Final = 40

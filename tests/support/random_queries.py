@@ -22,6 +22,10 @@ _JOINED: Final = ("number", "text", "date")
 _MOST_PAIRS: Final = 100_000
 
 
+def _pattern(chosen: random.Random) -> str:
+    return chosen.choice(["a%", "%b", "%a%", "a_c", "_", "%", "", "A%", "a\\%c", "%ä%"])
+
+
 def quoted(name: str) -> str:
     """A name as it is written in SQL."""
     return '"' + name.replace('"', '""') + '"'
@@ -51,7 +55,8 @@ class Queries:
     def with_parameters(self) -> tuple[str, list[Make]]:
         """A statement with parameters ``$1``, ``$2``, ..., and what makes their values."""
         self._parameters = made = []
-        text = self.statement()
+        # Simple ones as often: more of them is pushed down.
+        text = self._plain() if self.chosen.random() < 0.5 else self.statement()
         self._parameters = None
         # Some that were made are part of nothing that was chosen.
         used = list(dict.fromkeys(int(number) for number in re.findall(r"\$(\d+)", text)))
@@ -399,10 +404,7 @@ class Queries:
                 return self.chosen.choice([f"{part} > 5", f"{part} IS NULL", f"{part} IN (1, 2, 7)"])
 
         def made() -> str:
-            if self._parameters is not None and self.chosen.random() < 0.8:
-                self._parameters.append(column.kind.make)
-                return f"${len(self._parameters)}"
-            return literal(column.kind.make(self.chosen), self.is_duckdb)
+            return self._written(column.kind.make)
 
         compared = self.chosen.choice(["=", "<>", "<", "<=", ">", ">="])
         listed = ", ".join(made() for _ in range(self.chosen.choice([1, 2, 40])))
@@ -417,9 +419,10 @@ class Queries:
             case "boolean":
                 return self.chosen.choice([name, f"NOT {name}", f"{name} IS TRUE", f"{name} = false"])
             case "text":
-                pattern = self.chosen.choice(["a%", "%b", "%a%", "a_c", "_", "%", "", "A%", "a\\%c", "%ä%"])
                 like = self.chosen.choice(["LIKE", "NOT LIKE", "ILIKE"])
-                options += [f"{name} {like} {literal(pattern, self.is_duckdb)}"] * 2
+                # With parameters they are what is pushed down for some values only.
+                often = 2 if self._parameters is None else 8
+                options += [f"{name} {like} {self._written(_pattern)}"] * often
                 options += [
                     f"starts_with({name}, 'a')",
                     f"length({name}) {compared} 2",
@@ -433,6 +436,13 @@ class Queries:
                 others = [other for other in scope.columns if other.kind.group in _NUMERIC]
                 options += [f"{name} {compared} {scope.name(self.chosen.choice(others))}"] * 2
         return self.chosen.choice(options)
+
+    def _written(self, make: Make) -> str:
+        """A value, or a parameter for one."""
+        if self._parameters is not None and self.chosen.random() < 0.8:
+            self._parameters.append(make)
+            return f"${len(self._parameters)}"
+        return literal(make(self.chosen), self.is_duckdb)
 
     def _inside(self, name: str, column: Column) -> str:
         """A number inside a nested value."""
