@@ -43,7 +43,7 @@ _PLACES: Final = {
 #: Providers of secrets of the type LANCE; the last two take credentials from the environment.
 _PROVIDERS: Final = ("config", "credential_chain", "env")
 
-#: Options that are no credentials.
+#: Options that are not credentials.
 _HARMLESS: Final = frozenset(
     {"allow_http", "aws_endpoint", "aws_region", "aws_virtual_hosted_style_request", "endpoint", "region"}
 )

@@ -18,7 +18,7 @@ FORMATS: Final = {
 }
 #: Formats for people, which show the first rows of every statement; the others contain one table.
 SHOWING: Final = ("table", "line", "markdown")
-#: Formats that are no text.
+#: Formats that are not text.
 BINARY: Final = ("parquet", "arrow")
 
 
