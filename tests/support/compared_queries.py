@@ -136,10 +136,10 @@ class Compared:
     One of the sessions forces the pushdowns that pay for large tables only.
     """
 
-    def __init__(self, folder: Path, seed: int, engine: str) -> None:
+    def __init__(self, folder: Path, seed: int, engine: str, counted: Counter[str] | None = None) -> None:
         self.seed, self.engine = seed, engine
-        #: statements that our sessions ran
-        self.count = 0
+        #: has the number of statements that our sessions ran
+        self.counted = Counter[str]() if counted is None else counted
         self.changes = 0
         self._folder = folder
         self._random = random.Random(f"changes {seed}")
@@ -189,7 +189,7 @@ class Compared:
             self._plain.put(self.tables[place])
 
     def _found(self, session: Any, text: str, parameters: Sequence[Any] = ()) -> Any:
-        self.count += 1
+        self.counted["statements"] += 1
         return outcome(lambda *given: session.sql(*given).fetchall(), text, parameters or None)
 
     def compare(self, statement: str, parameters: Sequence[Any] = ()) -> Difference | None:
@@ -280,7 +280,7 @@ class Compared:
         try:
             found = []
             for text in texts:
-                self.count += 1
+                self.counted["statements"] += 1
                 found.append(int(session.sql(text).fetchall()[0][0]))
         except lance_sql.LanceError:
             return None
@@ -295,10 +295,10 @@ def differences(
     folder: Path, seed: int, engine: str, statements: int, counted: Counter[str] | None = None
 ) -> Iterator[Difference]:
     """What differs for the statements of a seed; `counted` has those that our sessions ran."""
-    with Compared(folder, seed, engine) as compared:
+    with Compared(folder, seed, engine, counted) as compared:
         queries = Queries(compared.tables, seed, dialect=engine)
         number = 0
-        while compared.count < statements / (6 if compared.is_large else 1):
+        while compared.counted["statements"] < statements / (6 if compared.is_large else 1):
             number += 1
             if number % _BETWEEN_CHANGES == 0:
                 compared.change()
@@ -312,8 +312,6 @@ def differences(
             ):
                 if difference is not None:
                     yield compared.reduced(difference)
-        if counted is not None:
-            counted["statements"] += compared.count
 
 
 def different(
