@@ -167,7 +167,7 @@ class Dataset(SqlDataset, DuckDBSource):
         limit: int | None = None,
         offset: int | None = None,
     ) -> pd.DataFrame:
-        """The rows as a pandas DataFrame; see `to_table`. pandas must be installed."""
+        """The rows as a pandas DataFrame; `limit` and `offset` as in `to_table`. pandas must be installed."""
         return to_pandas(self.scan(columns, filter, limit=limit, offset=offset).to_table())
 
     def to_polars(
@@ -178,7 +178,7 @@ class Dataset(SqlDataset, DuckDBSource):
         limit: int | None = None,
         offset: int | None = None,
     ) -> pl.DataFrame:
-        """The rows as a Polars DataFrame; see `to_table`. Polars must be installed."""
+        """The rows as a Polars DataFrame; `limit` and `offset` as in `to_table`. Polars must be installed."""
         return to_polars(self.scan(columns, filter, limit=limit, offset=offset).to_table())
 
     # rows by position

@@ -202,7 +202,7 @@ RESULT = {
     "filter": "lance_sql.sql('... WHERE ...')",
     "head": "result.fetchmany(5), or LIMIT 5 in the query",
     "limit": "LIMIT in the query",
-    "num_rows": "len(result)",
+    "num_rows": "result.arrow().num_rows",
     "order": "lance_sql.sql('... ORDER BY ...')",
     "print": "result.show()",
     "project": "lance_sql.sql('SELECT ... FROM ...')",

@@ -70,7 +70,7 @@ class Connection(Public):
         return run(self._session, text, params, in_scope(_caller()), progress)
 
     def table(self, name: str) -> QueryResult:
-        """The rows of a table, a view, or the dataset at a path: ``FROM name``.
+        """The rows of the table, the view, or the dataset at the path `name`: ``FROM name``.
 
         TableNotFoundError for a name without a table.
         """

@@ -200,13 +200,6 @@ class QueryResult(Public):
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         return iter(self.reader())
 
-    def __len__(self) -> int:
-        count: int = self._exact().num_rows
-        return count
-
-    def __bool__(self) -> bool:
-        return True  # a result without rows is true
-
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.reader().__arrow_c_stream__(requested_schema)
 

@@ -58,8 +58,8 @@ def test_reads_as_pyarrow_datasets_do(dataset):
         assert found["id"].to_pylist() == [2, 5, 8, 11]
         assert either.scanner(columns=["id"], batch_size=3).count_rows() == 12
         assert sum(batch.num_rows for batch in either.to_batches(columns=["id"])) == 12
-        with pytest.raises(ValueError, match="Unknown option 'limit'"):
-            either.to_table(limit=3)
+        with pytest.raises(ValueError, match="Unknown option 'limits'"):
+            either.to_table(limits=3)
     assert dataset.to_arrow_dataset().partition_expression.equals(pc.scalar(True))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -416,9 +415,8 @@ def test_any_values_and_queries(
         lance_sql.connect(str(place), engine=engine) as con,
         lance_sql.connect(str(place), engine=engine) as plain,
     ):
-        plain._session._engine.capabilities = replace(
-            plain._session._engine.capabilities, groups_by_numbers=False
-        )
+        engine_of = plain._session._engine
+        engine_of.capabilities = engine_of.capabilities._replace(groups_by_numbers=False)
         for text in texts:
             try:
                 expected = plain.sql(text).arrow()

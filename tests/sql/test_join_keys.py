@@ -229,7 +229,7 @@ def test_what_is_kept_of_joins_is_bounded(shop, engine, monkeypatch):
     with lance_sql.connect(shop, engine=engine) as connection:
         for number in range(statement_plan._CACHED_PLANS + 3):
             assert connection.sql(f"{TEXT} AND {number} = {number}").fetchall()
-        kept = connection._session._planner._pushdowns._plans._cache
+        kept = connection._session._planner._plans._cache
         assert len(kept) == statement_plan._CACHED_PLANS
         assert [plan.known("join_filters").conditions._known for plan in kept.values()] == [{}] * len(kept)
 

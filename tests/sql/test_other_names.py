@@ -74,7 +74,6 @@ def test_habits_that_work(dataset: lance_sql.Dataset, tmp_path: Path) -> None:
         rows = pa.table(read(["id"], "id > 1", limit=2, offset=1))
         assert rows["id"].to_pylist() == [3, 4]
     result = lance_sql.sql(f"SELECT id FROM '{dataset.uri}' WHERE id < 2")
-    assert len(result) == 2
     assert lance_sql.sql("SELECT 1 WHERE false")
     result.write_parquet(tmp_path / "x.parquet")
     result.write_csv(str(tmp_path / "x.csv"))

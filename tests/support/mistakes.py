@@ -73,13 +73,12 @@ PYTHON = (
     "lance_sql.opne('sales.lance')",
     "lance_sql.write(sales, 'sales.parquet')",
     "lance_sql.write('new.lance', sales)",
-    "ds.to_table(limit=10)",
+    "ds.to_table(limits=10)",
     "ds.to_table(with_row_id=True)",
     "ds.merge_insert('id')",
     "ds.colums",
     "ds.iloc[0]",
-    "lance_sql.connect().query('SELECT 1')",
-    "lance_sql.sql('SELECT 1').to_csv('x.csv')",
+    "lance_sql.sql('SELECT 1').write_json('x.json')",
 )
 SQL = (
     "SELECT * FROM 'sale.lance'",

@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from lance_engine.errors import LanceError
 from lance_engine.format.transaction_summary import summarize_transaction
-from lance_engine.io import Store, open_store
+from lance_engine.io.resolve import open_store
+from lance_engine.io.store import Store
 from lance_engine.table.features import feature_names
 from lance_engine.table.not_found import dataset_not_found
 from lance_engine.table.snapshot import Snapshot

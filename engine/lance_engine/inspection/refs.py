@@ -8,7 +8,8 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from lance_engine.io import Store, open_store
+from lance_engine.io.resolve import open_store
+from lance_engine.io.store import Store
 from lance_engine.table.branches import list_branches
 from lance_engine.table.tags import list_tags
 

@@ -19,7 +19,8 @@ from lance_engine.format.operations import (
     Update,
 )
 from lance_engine.format.transaction import Transaction, parse_transaction
-from lance_engine.io import Store, open_store
+from lance_engine.io.resolve import open_store
+from lance_engine.io.store import Store
 from lance_engine.table.not_found import dataset_not_found
 from lance_engine.table.snapshot import TRANSACTIONS
 from lance_engine.table.versions import StoredVersion, list_versions, read_version

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lance_engine.errors import DatasetExistsError
-from lance_engine.io import open_store
+from lance_engine.io.resolve import open_store
 from lance_engine.public import Public
 from lance_engine.table.branches import Branch, create_branch, delete_branch, list_branches, read_branch
 from lance_engine.table.clones import write_clone

@@ -11,7 +11,7 @@ import pyarrow as pa
 from lance_engine.constraints.commit import commit
 from lance_engine.format.fragment import Fragment
 from lance_engine.format.operations import Operation
-from lance_engine.io import Store, delete_quietly
+from lance_engine.io.store import Store, delete_quietly
 from lance_engine.progress import Reporter
 from lance_engine.schema_tree import Schema
 from lance_engine.table.rebase import TakenRows

@@ -15,7 +15,7 @@ from lance_engine.format.fragment import Fragment
 from lance_engine.format.index_section import parse_index_section
 from lance_engine.format.operations import ReserveFragments, Rewrite, RewriteGroup
 from lance_engine.format.row_ids import encode_row_ids, encode_versions
-from lance_engine.io import delete_quietly
+from lance_engine.io.store import delete_quietly
 from lance_engine.operations.changes import (
     commit_change,
     removed_on_failure,

@@ -12,8 +12,7 @@ import pyarrow as pa
 from pyroaring import BitMap
 
 from lance_engine.format.index_section import IndexSegment
-from lance_engine.io import delete_quietly
-from lance_engine.io.store import Sink, Store
+from lance_engine.io.store import Sink, Store, delete_quietly
 from lance_engine.progress import Reporter
 from lance_engine.schema_tree import Schema
 from lance_engine.table.features import check_writable

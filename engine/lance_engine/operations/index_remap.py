@@ -16,7 +16,7 @@ from lance_engine.index.kind import RowFinderKind, is_usable
 from lance_engine.index.listing import all_segments
 from lance_engine.index.registry import kind_of
 from lance_engine.index.segments import CoveringSegment, holds_addresses
-from lance_engine.io import delete_quietly
+from lance_engine.io.store import delete_quietly
 from lance_engine.operations.index_build import Relocate, rebuild_moved
 from lance_engine.operations.rows import live_offsets
 from lance_engine.operations.searched_kinds import indices_of

@@ -13,7 +13,7 @@ import pyarrow as pa
 from lance_engine.distinct import union
 from lance_engine.format.fragment import DeletionFile, Fragment
 from lance_engine.format.row_ids import encode_row_ids, encode_versions
-from lance_engine.io import delete_quietly
+from lance_engine.io.store import delete_quietly
 from lance_engine.scan.partial import Filter, ReaderFor, scan
 from lance_engine.scan.splits import ScanSplit
 from lance_engine.table.deletions import deletion_path, of_fragments, write_deletions

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lance_engine.io import Store
+from lance_engine.io.store import Store
 from lance_engine.public import Public
 from lance_engine.table.refs import root_store
 from lance_engine.table.snapshot import Snapshot

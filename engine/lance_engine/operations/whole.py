@@ -13,10 +13,10 @@ from lance_engine.errors import (
     DatasetNotFoundError,
     UnsupportedFeatureError,
 )
-from lance_engine.io import Store
 from lance_engine.io.local import LocalStore
 from lance_engine.io.local_files import LocalErrors
 from lance_engine.io.manifest_names import VERSIONS
+from lance_engine.io.store import Store
 from lance_engine.operations.retry import latest
 from lance_engine.table.refs import TREE, root_store
 from lance_engine.table.snapshot import DATA, Snapshot

@@ -21,8 +21,8 @@ from lance_engine.errors import (
     InvalidArgumentError,
     VersionNotFoundError,
 )
-from lance_engine.io import Store, delete_quietly
 from lance_engine.io.manifest_names import VERSIONS, parse_manifest_name
+from lance_engine.io.store import Store, delete_quietly
 from lance_engine.table.deletions import DELETIONS
 from lance_engine.table.refs import (
     ENDING,

@@ -12,8 +12,9 @@ from urllib.parse import unquote, urlsplit
 from lance_engine.errors import DatasetNotFoundError, InvalidArgumentError
 from lance_engine.format.index_section import parse_index_section
 from lance_engine.format.manifest import parse_manifest_file
-from lance_engine.io import Store, files_uri, is_externally_committed
 from lance_engine.io.manifest_names import ENDING, VERSIONS
+from lance_engine.io.store import Store
+from lance_engine.io.substore import files_uri, is_externally_committed
 from lance_engine.progress import ProgressOption, Reporter
 from lance_engine.table.branches import branch_names, damaged_branches, list_branches
 from lance_engine.table.deletions import DELETIONS

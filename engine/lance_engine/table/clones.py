@@ -12,8 +12,9 @@ from lance_engine.format.index_section import with_base
 from lance_engine.format.manifest import BasePath, Manifest, WriterVersion, serialize_manifest_file
 from lance_engine.format.operations import Clone
 from lance_engine.format.transaction import Transaction, serialize_transaction
-from lance_engine.io import Store, files_uri
 from lance_engine.io.manifest_names import NamingScheme
+from lance_engine.io.store import Store
+from lance_engine.io.substore import files_uri
 from lance_engine.table.features import check_writable, derived_flags
 from lance_engine.table.hint import write_hint
 from lance_engine.table.refs import put_new

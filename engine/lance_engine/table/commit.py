@@ -25,8 +25,9 @@ from lance_engine.events import emit
 from lance_engine.format.manifest import Manifest, serialize_manifest_file
 from lance_engine.format.operations import Delete, Operation, Overwrite, Restore, Update
 from lance_engine.format.transaction import Transaction, parse_transaction, serialize_transaction
-from lance_engine.io import Store, delete_quietly, open_store
 from lance_engine.io.manifest_names import NamingScheme
+from lance_engine.io.resolve import open_store
+from lance_engine.io.store import Store, delete_quietly
 from lance_engine.table.auto_cleanup import clean_up_if_due
 from lance_engine.table.build import CreateOptions, VersionContent, build_version
 from lance_engine.table.conflicts import Verdict, check

@@ -13,7 +13,7 @@ from lance_engine.errors import CorruptFileError, LanceError
 from lance_engine.fetch import requests_in_flight
 from lance_engine.format.deletion import DeletedOffsets, decode_deletions, encode_deletions, preferred_kind
 from lance_engine.format.fragment import DeletionFile, DeletionKind, Fragment
-from lance_engine.io import Store
+from lance_engine.io.store import Store
 from lance_engine.metrics import count_read
 from lance_engine.tasks import Pool
 

@@ -11,9 +11,9 @@ import contextlib
 import os
 from typing import Final
 
-from lance_engine.io import Store
 from lance_engine.io.local import write_in_place
 from lance_engine.io.manifest_names import VERSIONS
+from lance_engine.io.store import Store
 
 HINT_PATH: Final = f"{VERSIONS}/latest_version_hint.json"
 

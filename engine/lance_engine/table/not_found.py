@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from lance_engine.errors import DatasetNotFoundError
-from lance_engine.io import Store
 from lance_engine.io.manifest_names import VERSIONS
+from lance_engine.io.store import Store
 from lance_engine.spelling import nearest
 
 _MOST_NAMES = 8

@@ -13,7 +13,7 @@ from lance_engine.distinct import union
 from lance_engine.errors import CommitConflictError
 from lance_engine.format.fragment import DeletionKind, Fragment
 from lance_engine.format.operations import Delete, Update
-from lance_engine.io import delete_quietly
+from lance_engine.io.store import delete_quietly
 from lance_engine.table.deletions import deletion_path, of_fragments, write_deletions
 from lance_engine.table.snapshot import Snapshot
 

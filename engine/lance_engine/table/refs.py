@@ -15,7 +15,9 @@ from lance_engine.errors import (
     StorageUnavailableError,
     VersionNotFoundError,
 )
-from lance_engine.io import Store, SubStore, open_store
+from lance_engine.io.resolve import open_store
+from lance_engine.io.store import Store
+from lance_engine.io.substore import SubStore
 from lance_engine.table.snapshot import Snapshot
 
 Ref = TypeVar("Ref")

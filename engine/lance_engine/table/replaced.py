@@ -6,8 +6,8 @@ The new dataset counts its versions from 1, too, so their numbers do not show it
 from __future__ import annotations
 
 from lance_engine.errors import DatasetNotFoundError, IncompatibleChangeError
-from lance_engine.io import Store
 from lance_engine.io.manifest_names import NamingScheme
+from lance_engine.io.store import Store
 from lance_engine.table.snapshot import TRANSACTIONS, Snapshot
 from lance_engine.table.versions import find_latest, read_version
 

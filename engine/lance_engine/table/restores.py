@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from typing import Final
 
 from lance_engine.errors import StorageError
-from lance_engine.io import Store
+from lance_engine.io.store import Store
 from lance_engine.table.refs import REFS
 from lance_engine.table.versions import check_still_there
 

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from lance_engine.errors import InvalidArgumentError, VersionNotFoundError
-from lance_engine.io import Store, open_store
+from lance_engine.io.resolve import open_store
+from lance_engine.io.store import Store
 from lance_engine.table.refs import branch_store
 from lance_engine.table.snapshot import Snapshot
 from lance_engine.table.versions import open_snapshot, version_as_of

@@ -18,9 +18,11 @@ from lance_engine.format.deletion import DeletedOffsets
 from lance_engine.format.fragment import SPILLED_CREATED_AT, SPILLED_LAST_UPDATED_AT, SPILLED_ROW_IDS
 from lance_engine.format.fragment_list import fragment_ids
 from lance_engine.format.manifest import BasePath, DataFile, DeletionFile, Fragment, FragmentList, Manifest
-from lance_engine.io import Store, SubStore, files_uri, open_store
 from lance_engine.io.external_access import external_access, is_below, local_folder
+from lance_engine.io.resolve import open_store
 from lance_engine.io.staged_store import StagedStore
+from lance_engine.io.store import Store
+from lance_engine.io.substore import SubStore, files_uri
 from lance_engine.schema_tree import Schema
 from lance_engine.table.deletions import DELETIONS, read_deletions
 from lance_engine.table.features import STABLE_ROW_IDS

@@ -19,7 +19,7 @@ from lance_engine.format.fragment import (
     SPILLED_ROW_IDS,
     Fragment,
 )
-from lance_engine.io import Store
+from lance_engine.io.store import Store
 from lance_engine.schema_tree import NO_PARENT, Field
 
 _NAMES: Final = {

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Final
 
 from lance_engine.errors import CorruptFileError, InvalidArgumentError, TagExistsError, VersionNotFoundError
-from lance_engine.io import Store
+from lance_engine.io.store import Store
 from lance_engine.table.refs import ENDING, branch_store, list_refs, put_new, read_ref, readable, unreadable
 from lance_engine.table.versions import check_still_there, list_versions
 

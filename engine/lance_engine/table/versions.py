@@ -11,7 +11,6 @@ from typing import Any, Final, NamedTuple
 
 from lance_engine.errors import CorruptFileError, LanceError, VersionNotFoundError
 from lance_engine.format.manifest import Manifest, parse_manifest_file
-from lance_engine.io import Store, open_store
 from lance_engine.io.manifest_names import (
     ENDING,
     MAX_VERSION,
@@ -20,6 +19,8 @@ from lance_engine.io.manifest_names import (
     NamingScheme,
     parse_manifest_name,
 )
+from lance_engine.io.resolve import open_store
+from lance_engine.io.store import Store
 from lance_engine.table.defaults import with_defaults
 from lance_engine.table.durations import in_utc
 from lance_engine.table.features import check_readable

@@ -82,7 +82,7 @@ SELECT even, count(DISTINCT s.a) FROM goods GROUP BY even ORDER BY even;
 SELECT id FROM goods WHERE _rowid IN (SELECT _rowid FROM goods WHERE id = 7);
 --> 7
 SELECT id FROM goods WHERE rowid = 3;
---> error: Datasets have _rowid
+--> error: Referenced column "rowid" not found
 SELECT count(*) FROM lance_scan('goods.lance') WHERE id < 3;
 --> 3
 SELECT count(*) FROM goods g JOIN goods h ON g.id = h.id + 38;

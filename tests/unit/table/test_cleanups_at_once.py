@@ -1,4 +1,4 @@
-"""Cleanups beside another cleanup, whose removals they neither count nor miss, and beside restore()."""
+"""A cleanup next to another cleanup, whose removals it neither counts nor misses, and next to restore()."""
 
 from __future__ import annotations
 
