@@ -175,12 +175,14 @@ class Queries:
             ]
             over = f"{over[:-1]} {self.chosen.choice(frames)})"
         window = f"{function} OVER {over}"
+        # Which of several rows with the same k comes first is not determined.
+        items = f"{scope.alias}.k AS c0" if function.startswith("lag") else self._items(scopes)
         if self.chosen.random() < 0.3:
             return (
-                f"SELECT {self._items(scopes)} FROM {source}{self._where(scopes)} "
+                f"SELECT {items} FROM {source}{self._where(scopes)} "
                 f"QUALIFY {window} <= {self.chosen.randint(0, 5)}"
             )
-        return f"SELECT {self._items(scopes)}, {window} AS w FROM {source}{self._where(scopes)}"
+        return f"SELECT {items}, {window} AS w FROM {source}{self._where(scopes)}"
 
     def _nested(self) -> str:
         table = self.chosen.choice(self.tables)

@@ -60,7 +60,8 @@ def _smaller(tree: Any) -> Iterator[Any]:
 def _changes(node: Any) -> Iterator[Callable[[Any], Any]]:
     """What can be done to a node: each changes it in place, or returns what to put there."""
     for name in _OPTIONAL:
-        if node.args.get(name) is not None:
+        # Functions of windows depend on the order.
+        if node.args.get(name) is not None and not isinstance(node, exp.Window):
             yield lambda place, name=name: place.set(name, None)
     for name in ("joins", "expressions"):
         parts = node.args.get(name)
