@@ -76,3 +76,9 @@ def test_trials_can_be_read(trial: Path) -> None:
             ast.parse(text)
         case ".ipynb":
             assert all(cell["outputs"] == [] for cell in json.loads(text)["cells"])
+
+
+def test_files_that_the_makefile_names_exist() -> None:
+    named = set(re.findall(r"\b(?:tests|benchmarks|packaging)/[\w/]+\.\w+", (ROOT / "Makefile").read_text()))
+    assert len(named) > 20
+    assert [path for path in sorted(named) if not (ROOT / path).exists()] == []

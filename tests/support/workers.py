@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from xdist.scheduler import LoadFileScheduling
 
-NEED_THE_JVM = ("tests/spark/", "tests/docs/test_readme.py", "tests/sql/test_conformance.py")
+NEED_THE_JVM = ("tests/spark/", "tests/docs/test_readme.py", "tests/sql/statements/test_conformance.py")
 
 
 def needs_the_jvm(node_id: str) -> bool:

@@ -11,7 +11,7 @@ import pytest
 
 import lance_sql
 
-QUERIES = sorted((Path(__file__).parents[2] / "queries" / "tpch").glob("q*.sql"))
+QUERIES = sorted((Path(__file__).parents[3] / "queries" / "tpch").glob("q*.sql"))
 
 #: Nothing qualifies at scale factor 0.01.
 WITHOUT_ROWS = {"q02", "q18", "q20"}

@@ -9,7 +9,7 @@ import sql_tables
 from engine_versions import missing_function
 from script_cases import Case, read_cases, text
 
-CASES = Path(__file__).parents[2] / "queries" / "conformance"
+CASES = Path(__file__).parents[3] / "queries" / "conformance"
 
 ALL_CASES = [case for path in sorted(CASES.glob("*.test")) for case in read_cases(path)]
 

@@ -14,7 +14,7 @@ from script_cases import read_cases, same, text
 
 import lance_sql
 
-SCRIPTS = sorted((Path(__file__).parents[2] / "queries" / "conformance" / "statements").glob("*.test"))
+SCRIPTS = sorted((Path(__file__).parents[3] / "queries" / "conformance" / "statements").glob("*.test"))
 ENGINES = ("duckdb", "datafusion")
 
 
