@@ -139,6 +139,8 @@ def test_appending_after(theirs: Operation, verdict: Verdict) -> None:
         (Update((), (), (), inserts_keys=True), Update((), (_fragment(1),), (), in_place=True), RETRY),
         (Update((), (), (), inserts_keys=True), DataReplacement(((1, _file()),)), RETRY),
         (Update((), (), ()), DataReplacement(((1, _file()),)), OK),
+        (DataReplacement(((1, _file()),)), DataReplacement(((2, _file()),)), OK),
+        (DataReplacement(((1, _file()),)), DataReplacement(((1, _file()), (2, _file()))), RETRY),
         (Update((1,), (), ()), Append((_fragment(1),)), OK),
         (Update((1,), (), ()), Project(NONE, preserves_nullability=False), RETRY),
         (Update((1,), (), ()), Rewrite((RewriteGroup((_fragment(1),), ()),)), RETRY),
