@@ -106,20 +106,6 @@ def _conditions_of_other_values() -> None:
     filters._values = lambda parts, asked: ()
 
 
-def _plans_of_other_versions() -> None:
-    """What is known about a statement is used again after its table has changed."""
-    from lance_sql.pushdown.statement_plan import StatementPlan
-
-    StatementPlan.is_of = lambda self, datasets: True  # type: ignore[method-assign]
-
-
-def _unchecked_rows() -> None:
-    """Nothing compares the rows of a column's pages with those of its fragment."""
-    from lance_engine.file.fields import FieldBuilder
-
-    FieldBuilder._check_rows = lambda self, reader, name, rows, per_row: None  # type: ignore[method-assign]
-
-
 def _once(make: Callable[[], Any]) -> Callable[[], Any]:
     made: list[Any] = []
 
@@ -139,8 +125,6 @@ FAULTS: Final[dict[str, tuple[Callable[[], None], tuple[str, ...]]]] = {
     "null key twice": (_null_key_twice, ("operations",)),
     "merge that only inserts": (_merge_that_only_inserts, ("commits",)),
     "conditions of other values": (_conditions_of_other_values, ("queries",)),
-    "plans of other versions": (_plans_of_other_versions, ("queries", "sessions")),
-    "unchecked rows": (_unchecked_rows, ("structured",)),
 }
 
 
