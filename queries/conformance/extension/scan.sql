@@ -94,8 +94,10 @@ EXPLAIN (FORMAT JSON) SELECT id FROM goods WHERE id > 30;
 EXPLAIN SELECT id FROM goods WHERE id > 30;
 --> physical_plan|*
 --> lance_scan|*
-EXPLAIN ANALYZE SELECT count(*) FROM goods;
---> physical_plan|*
+EXPLAIN ANALYZE SELECT count(*) FROM goods WHERE price > 1;
+--> analyzed_plan|*
+--> lance_scan|*
+--> lance_read|*
 PREPARE by_id AS SELECT name FROM goods WHERE id = $1;
 EXECUTE by_id(8);
 --> item 8
