@@ -60,14 +60,14 @@ endef
 
 $(STAMPS)/demo: $(BUILD_INPUTS) | $(STAMPS)/build-requirements
 	@echo "building lance-sql and installing what the demo needs (a few minutes the first time)"
-	@$(call install,spark demo shell)
+	@$(call install,datafusion spark demo shell)
 	@$(COMPILE)
 	@touch $@
 
 # Most modules of these packages are never imported, so Python compiles those that are.
 $(STAMPS)/dev: $(BUILD_INPUTS) | $(STAMPS)/build-requirements
 	@echo "building lance-sql and installing what the tests need (a few minutes the first time)"
-	@$(call install,spark s3 demo dev,--no-compile)
+	@$(call install,datafusion spark s3 demo dev,--no-compile)
 	@$(COMPILE)
 	@touch $(STAMPS)/demo $@
 

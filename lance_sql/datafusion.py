@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from lance_sql.engines.datafusion.table import register
-from lance_sql.installed.datafusion import install, register_directory
+from lance_sql.errors import extra
+
+with extra("datafusion"):
+    from lance_sql.engines.datafusion.table import register
+    from lance_sql.installed.datafusion import install, register_directory
 
 __all__ = ["install", "register", "register_directory"]

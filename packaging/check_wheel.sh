@@ -15,7 +15,7 @@ for python in "${pythons[@]}"; do
   folder=$(mktemp -d)
   trap 'rm -rf "$folder"' EXIT
   "$python" -m venv "$folder/venv"
-  "$folder/venv/bin/pip" install --quiet --disable-pip-version-check --find-links "$dist" --pre lance-sql pandas
+  "$folder/venv/bin/pip" install --quiet --disable-pip-version-check --find-links "$dist" --pre 'lance-sql[datafusion]' pandas
   cp packaging/first_steps.py "$folder"
   (cd "$folder" && venv/bin/python -W error::DeprecationWarning:lance_sql first_steps.py)
   (cd "$folder" && venv/bin/lance-sql query "SELECT count(*) AS rows FROM 'sales.lance'" && venv/bin/lance-sql --version)

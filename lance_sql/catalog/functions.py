@@ -22,9 +22,17 @@ def compute(name: str, values: Sequence[pa.Array | pa.Scalar]) -> pa.Array:
     """The scalar function `name` of DataFusion over arrays of equal length, or constants.
 
     LookupError if the function does not exist, or does not always return the same for the same row;
-    InvalidFilterError if it cannot be evaluated.
+    InvalidFilterError if it cannot be evaluated, or the package datafusion is missing.
     """
-    if name not in _functions():
+    try:
+        is_known = name in _functions()
+    except ModuleNotFoundError:
+        raise InvalidFilterError(
+            f"Unknown function {name} for filters without DataFusion, which computes most of them: "
+            "pip install 'lance-sql[datafusion]'",
+            remedy="Or use the function in a query",
+        ) from None
+    if not is_known:
         raise LookupError(name)
     arrays = {f"a{place}": value for place, value in enumerate(values) if not _is_inlined(value)}
     rows = next((len(value) for value in arrays.values() if not isinstance(value, pa.Scalar)), 1)

@@ -9,10 +9,10 @@ from lance_engine.base import load
 from lance_sql.engines.base import Engine
 from lance_sql.errors import EngineNotInstalledError
 
-#: engine name -> (module, class of the session object that `connect` also accepts)
+#: engine name -> (module, class of the session object that `connect` also accepts, what pip installs)
 _ENGINES = {
-    "duckdb": ("lance_sql.engines.duckdb.session", "DuckDBPyConnection"),
-    "datafusion": ("lance_sql.engines.datafusion.session", "SessionContext"),
+    "duckdb": ("lance_sql.engines.duckdb.session", "DuckDBPyConnection", "duckdb"),
+    "datafusion": ("lance_sql.engines.datafusion.session", "SessionContext", "'lance-sql[datafusion]'"),
 }
 
 
@@ -22,7 +22,7 @@ def start(engine: Any, **options: Any) -> Engine:
     `options` are specific to the engine: ``materialize_bytes`` of DataFusion.
     """
     session_class = type(engine).__name__
-    for name, (module_name, session_name) in _ENGINES.items():
+    for name, (module_name, session_name, requirement) in _ENGINES.items():
         if engine == name or session_class == session_name:
             try:
                 load(name)
@@ -30,7 +30,7 @@ def start(engine: Any, **options: Any) -> Engine:
             except ImportError as error:
                 raise EngineNotInstalledError(
                     f"Cannot import the SQL engine {name!r}: {error}",
-                    remedy=f"Install it: pip install {name}",
+                    remedy=f"Install it: pip install {requirement}",
                 ) from error
             started: Engine = module.start(None if engine == name else engine, **options)
             return started

@@ -15,6 +15,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGING = ROOT / "packaging"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+VERSIONS = (ROOT / "docs/versions.md").read_text()
 #: The names of conda-forge, where they differ.
 CONDA_NAMES = {"duckdb": "python-duckdb"}
 
@@ -37,6 +38,22 @@ def test_the_conda_recipe_needs_what_the_project_needs() -> None:
     assert listed("host") | {"ninja"} == in_conda(PROJECT["build-system"]["requires"]) | {"python>=3.11"}
     version = PROJECT["project"]["version"]
     assert f'version: "{version}"' in (PACKAGING / "conda" / "recipe.yaml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("package", "extra"), [("duckdb", None), ("datafusion", "datafusion"), ("pyspark", "spark")]
+)
+def test_the_versions_page_names_what_is_required(package: str, extra: str | None) -> None:
+    project = PROJECT["project"]
+    listed = project["dependencies"] if extra is None else project["optional-dependencies"][extra]
+    bounds = next(line for line in listed if line.startswith(package))
+    first, beyond = re.findall(r"[\d.]+", bounds)
+    row = re.search(rf"^\| {package.removeprefix('py')} \| ([\d.]+) to ([\d.]+)", VERSIONS, re.M | re.I)
+    assert row is not None
+    assert row[1] == first
+    bound = [int(part) for part in beyond.split(".")]
+    *major, last = [int(part) for part in row[2].split(".")][: len(bound)]
+    assert [*major, last + 1] == bound
 
 
 def test_licences_name_the_versions_that_are_linked() -> None:
