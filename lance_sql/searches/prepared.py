@@ -24,14 +24,11 @@ class PreparedSearches:
         tokens = statement.tokens
         if not tokens or tokens[0].upper not in ("PREPARE", "DEALLOCATE"):
             return False
-        words = [token.upper for token in tokens]
-        if words[:1] == ["PREPARE"] and "AS" in words and len(tokens) > words.index("AS") + 1:
-            name = tokens[1].value.lower()
-            text = statement.original[tokens[words.index("AS") + 1].start :]
-            if is_change or search_calls(Statement.of(text)):
-                self._texts[name] = text
-                return True
-        if words[:1] == ["DEALLOCATE"]:
+        prepared = prepared_by(statement)
+        if prepared is not None and (is_change or search_calls(prepared)):
+            self._texts[tokens[1].value.lower()] = prepared.original
+            return True
+        if tokens[0].upper == "DEALLOCATE":
             return self._texts.pop(tokens[-1].value.lower(), None) is not None
         return False
 
@@ -49,6 +46,14 @@ class PreparedSearches:
         name = tokens[1].value
         text = self._texts.get(name.lower())
         return statement if text is None else Statement.of(_filled(name, text, _values(statement)))
+
+
+def prepared_by(statement: Statement) -> Statement | None:
+    """What ``PREPARE name AS statement`` prepares; None for other statements."""
+    words = [token.upper for token in statement.tokens]
+    if words[:1] != ["PREPARE"] or "AS" not in words[:-1]:
+        return None
+    return Statement.of(statement.original[statement.tokens[words.index("AS") + 1].start :])
 
 
 def _values(statement: Statement) -> dict[str, str]:

@@ -12,10 +12,10 @@ from lance_engine.errors import LanceError
 from lance_sql.engines.base import Parameters
 from lance_sql.statements import namespaces, transactions
 from lance_sql.statements.actions import run_actions
-from lance_sql.statements.dispatch import change
+from lance_sql.statements.dispatch import change, check
 from lance_sql.statements.outcome import done
 from lance_sql.statements.refusals import (
-    prepares_change,
+    prepared_change,
     refuse_by_words,
     refuse_changes_within,
     refuse_select_into,
@@ -54,10 +54,12 @@ def _transaction(session: Session, statement: Statement, params: Parameters) -> 
 
 
 def _prepare(session: Session, statement: Statement, params: Parameters) -> _Found:
-    is_change = prepares_change(session, statement.tokens)
+    changed = prepared_change(session, statement)
     statement = qualified(statement, session.catalog.full_name)
+    if changed is not None:
+        check(session, changed)
     prepared = session.searching.prepared
-    if not prepared.keeps(statement, is_change=is_change):
+    if not prepared.keeps(statement, is_change=changed is not None):
         session.select(statement, params)
         prepared.ran(statement)
     return done()

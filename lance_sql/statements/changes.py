@@ -37,8 +37,10 @@ Outcome = TypeVar("Outcome")
 Answer = TypeVar("Answer")
 
 
-def delete(session: Session, statement: exp.Delete, params: Parameters) -> pa.Table | Rows | None:
-    """``DELETE FROM t [USING ...] [WHERE ...] [RETURNING ...]``."""
+def delete(
+    session: Session, statement: exp.Delete, params: Parameters, *, prepares: bool = False
+) -> pa.Table | Rows | None:
+    """``DELETE FROM t [USING ...] [WHERE ...] [RETURNING ...]``; with `prepares`, it is only checked."""
     table = statement.this
     if not table:  # DELETE t WHERE ..., which the parser supports for other databases
         raise SqlError("DELETE needs FROM before the table name", remedy="Write DELETE FROM t WHERE ...")
@@ -51,6 +53,8 @@ def delete(session: Session, statement: exp.Delete, params: Parameters) -> pa.Ta
     returning = statement.args.get("returning")
     check_returning(session, returning, dataset.storage_schema.empty_table(), name_of(table))
     if where is None and not using:
+        if prepares:
+            return None
         if returning is None:
             deleted: pa.Table | Rows = counted(dataset.count_rows())
         else:
@@ -60,6 +64,8 @@ def delete(session: Session, statement: exp.Delete, params: Parameters) -> pa.Ta
         return deleted
     columns = list(dataset.schema.names) if returning is not None else []
     text = _select(statement, [f"{quote(name_of(table))}.{quote(name)}" for name in columns], using)
+    if prepares:
+        return bind(session, dataset, text, params)
 
     @contextmanager
     def rows_of(target: SqlDataset) -> Iterator[tuple[RowChanges, pa.Table]]:
@@ -74,8 +80,13 @@ def delete(session: Session, statement: exp.Delete, params: Parameters) -> pa.Ta
     return commit(session, dataset, rows_of, answer)
 
 
-def update(session: Session, statement: exp.Update, params: Parameters) -> pa.Table | Rows | None:
-    """``UPDATE t SET column = expression, ... [FROM ...] [WHERE ...] [RETURNING ...]``."""
+def update(
+    session: Session, statement: exp.Update, params: Parameters, *, prepares: bool = False
+) -> pa.Table | Rows | None:
+    """``UPDATE t SET column = expression, ... [FROM ...] [WHERE ...] [RETURNING ...]``.
+
+    With `prepares`, it is only checked.
+    """
     table = statement.this
     dataset = find(session.catalog, table)
     if dataset is None:
@@ -98,6 +109,8 @@ def update(session: Session, statement: exp.Update, params: Parameters) -> pa.Ta
         columns += [unchanged_value(f"{quote(name_of(table))}.{quote(field.name)}", field) for field in rest]
         whole = pa.schema([*changed, *rest])
     text = _select(statement, columns, [others.this] if others is not None else None)
+    if prepares:
+        return bind(session, dataset, text, params)
 
     def answer(batches: list[pa.RecordBatch]) -> Rows:
         assert returning is not None
@@ -223,6 +236,13 @@ def computed_batches(
     computing = session.computing()
     with _lent(computing, target, text) as lent:
         yield from computing.select(text.replace(LENT, lent), params)
+
+
+def bind(session: Session, target: SqlDataset, text: str, params: Parameters) -> None:
+    """Raise what is wrong with a query for `computed`, which does not run."""
+    computing = session.computing()
+    with _lent(computing, target, text) as lent:
+        computing.select(text.replace(LENT, lent), params)
 
 
 def computed(

@@ -7,8 +7,10 @@ from typing import Any, Final
 
 import pyarrow as pa
 from lance_engine.base import load
+from lance_engine.errors import ColumnNotFoundError, DatasetNotFoundError, LanceError
 
 from lance_sql.engines.base import Parameters
+from lance_sql.searches.parameters import parameter_places
 from lance_sql.statements.nested_fields import quoted_paths
 from lance_sql.statements.refusals import (
     refuse_changes_within,
@@ -39,41 +41,41 @@ def change(session: Session, statement: Statement, params: Parameters) -> pa.Tab
         return _parsed(session, statement, params)
 
 
+def check(session: Session, statement: Statement) -> None:
+    """Raise what is wrong with a change of a dataset that is prepared, without running it.
+
+    Its parameters are NULL here. Where they make it invalid, only EXECUTE can say so.
+    """
+    refuse_changes_within(session, statement.tokens)
+    refuse_quoted_texts(session, statement.tokens)
+    names = {name for _, _, name in parameter_places(statement.tokens)}
+    nulls: Parameters = dict.fromkeys(names)
+    if all(name.isdecimal() for name in names):
+        nulls = [None] * max(map(int, names), default=0)
+    try:
+        _change_rows(session, _changed(statement), statement, nulls or None, prepares=True)
+    except (ColumnNotFoundError, DatasetNotFoundError):
+        raise
+    except LanceError:
+        if not names:
+            raise
+
+
 def _parsed(session: Session, statement: Statement, params: Parameters) -> pa.Table | Rows | None:
     load("sqlglot")
     from sqlglot import exp
 
-    from lance_sql.statements import (
-        alter,
-        changes,
-        comments,
-        constraints,
-        copy,
-        create,
-        indices,
-        insert,
-        merge,
-    )
+    from lance_sql.statements import alter, comments, constraints, copy, create, indices
 
     if statement.tokens[0].upper == "ALTER":
         altered = constraints.alter_constraints(session, statement)
         if altered is not None:
             return altered
-    with quiet():
-        tree = _tree(_without_null_comment(statement) or _with_kind_first(statement) or _numbered(statement))
-    if isinstance(tree, exp.Delete | exp.Merge | exp.Update):
-        refuse_hidden_target(tree)
-    match tree:
-        case exp.Insert():
-            return insert.insert(session, tree, params)
+    match tree := _changed(statement):
+        case exp.Delete() | exp.Insert() | exp.Merge() | exp.Update():
+            return _change_rows(session, tree, statement, params)
         case exp.Copy():
             return copy.copy(session, tree, statement, params)
-        case exp.Delete():
-            return changes.delete(session, tree, params)
-        case exp.Update():
-            return changes.update(session, tree, params)
-        case exp.Merge():
-            return merge.merge(session, tree, params, matched_by(statement.tokens))
         case exp.TruncateTable():
             return create.truncate(session, tree)
         case exp.Command(this="ALTER") | None if statement.tokens[0].upper == "ALTER":
@@ -99,6 +101,34 @@ def _parsed(session: Session, statement: Statement, params: Parameters) -> pa.Ta
         case exp.Drop(kind="INDEX"):
             return indices.drop_index(session, tree)
     return None
+
+
+def _change_rows(
+    session: Session, tree: Any, statement: Statement, params: Parameters, *, prepares: bool = False
+) -> pa.Table | Rows | None:
+    """The result of INSERT, DELETE, UPDATE or MERGE, as of `change`; with `prepares`, it is only checked."""
+    from sqlglot import exp
+
+    from lance_sql.statements import changes, insert, merge
+
+    if isinstance(tree, exp.Delete | exp.Merge | exp.Update):
+        refuse_hidden_target(tree)
+    match tree:
+        case exp.Insert():
+            return insert.insert(session, tree, params, prepares=prepares)
+        case exp.Delete():
+            return changes.delete(session, tree, params, prepares=prepares)
+        case exp.Update():
+            return changes.update(session, tree, params, prepares=prepares)
+        case exp.Merge():
+            return merge.merge(session, tree, params, matched_by(statement.tokens), prepares=prepares)
+    return None
+
+
+def _changed(statement: Statement) -> Any:
+    """The syntax tree of a statement, or None as of `_tree`."""
+    with quiet():
+        return _tree(_without_null_comment(statement) or _with_kind_first(statement) or _numbered(statement))
 
 
 def _tree(text: str) -> Any:

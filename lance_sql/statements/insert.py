@@ -30,8 +30,13 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
 
-def insert(session: Session, statement: exp.Insert, params: Parameters) -> pa.Table | Rows | None:
-    """``INSERT INTO t [(columns)] [BY NAME] VALUES ... | query [RETURNING ...]``."""
+def insert(
+    session: Session, statement: exp.Insert, params: Parameters, *, prepares: bool = False
+) -> pa.Table | Rows | None:
+    """``INSERT INTO t [(columns)] [BY NAME] VALUES ... | query [RETURNING ...]``.
+
+    With `prepares`, the statement is only checked.
+    """
     from sqlglot import exp
 
     table = statement.this.this if isinstance(statement.this, exp.Schema) else statement.this
@@ -75,6 +80,8 @@ def insert(session: Session, statement: exp.Insert, params: Parameters) -> pa.Ta
                     width=None if values is None else len(values.expressions[0].expressions),
                 )
                 rows = computing.enter_context(fitted)
+        if prepares:
+            return None
         if conflict is not None:
             new = rows.read_all()
             return insert_or(session, dataset, name_of(table), new, conflict, returning, params)

@@ -20,7 +20,7 @@ from lance_sql.catalog.defaults import default_of
 from lance_sql.display.amounts import counted as amount
 from lance_sql.engines.base import Parameters
 from lance_sql.errors import SqlError
-from lance_sql.statements.changes import addresses, assignments, commit, computed, with_addresses
+from lance_sql.statements.changes import addresses, assignments, bind, commit, computed, with_addresses
 from lance_sql.statements.clauses import refuse_unsupported_clauses
 from lance_sql.statements.fitting import column_name
 from lance_sql.statements.merge_source import MergeSource
@@ -67,11 +67,17 @@ class Clause:
 
 
 def merge(
-    session: Session, statement: exp.Merge, params: Parameters, matched_by: Sequence[str]
+    session: Session,
+    statement: exp.Merge,
+    params: Parameters,
+    matched_by: Sequence[str],
+    *,
+    prepares: bool = False,
 ) -> pa.Table | Rows | None:
     """``MERGE INTO t USING source ON condition | USING (columns) WHEN ... THEN ... [RETURNING ...]``.
 
-    `matched_by` has NAME or POSITION for each clause whose action is BY one of them.
+    `matched_by` has NAME or POSITION for each clause whose action is BY one of them. With `prepares`, the
+    statement is only checked.
     """
     dataset = find(session.catalog, statement.this)
     if dataset is None:
@@ -99,6 +105,8 @@ def merge(
         clauses,
         shown=returning is not None,
     )
+    if prepares:
+        return bind(session, dataset, text, params)
     keys = _matched_columns(statement, schema)
 
     @contextmanager

@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING
 from lance_engine.errors import UnsupportedFeatureError
 
 from lance_sql.errors import SqlError
+from lance_sql.searches.prepared import prepared_by
 from lance_sql.statements.session import Session
+from lance_sql.statements.targets import find_named
+from lance_sql.text.calls import dotted_name
 from lance_sql.text.statement import Statement
 from lance_sql.text.tokens import Token
 
@@ -48,8 +51,8 @@ def refuse_by_words(session: Session, tokens: Sequence[Token]) -> None:
                 "LIKE does not describe a dataset",
                 remedy=f"Write CREATE TABLE {tokens[2].value} AS FROM {tokens[-2].value} WITH NO DATA",
             )
-        case ["EXPLAIN", *rest]:
-            place = _changed_after(session, tokens, rest)
+        case ["EXPLAIN", *_]:
+            place = _changed_after(session, tokens, 1)
             if place is not None:
                 raise UnsupportedFeatureError(
                     f"EXPLAIN only supports queries, not {tokens[place].upper} on a dataset",
@@ -57,17 +60,23 @@ def refuse_by_words(session: Session, tokens: Sequence[Token]) -> None:
                 )
 
 
-def prepares_change(session: Session, tokens: Sequence[Token]) -> bool:
-    """Whether ``PREPARE name AS ...`` is for a statement that changes a dataset."""
-    return _changed_after(session, tokens, [token.upper for token in tokens[1:]]) is not None
-
-
-def _changed_after(session: Session, tokens: Sequence[Token], rest: Sequence[str]) -> int | None:
-    """Where the statement that follows the first word begins, if it changes a dataset."""
-    place = next((number for number, word in enumerate(rest, 1) if word in _CHANGES), None)
-    if place is None or "SELECT" in rest[: place - 1] or not _target(session, tokens[place:]):
+def prepared_change(session: Session, statement: Statement) -> Statement | None:
+    """The change of a dataset that ``PREPARE name AS ...`` prepares; None for other statements."""
+    prepared = prepared_by(statement)
+    if prepared is None or prepared.tokens[0].upper not in ("WITH", *_CHANGES):
         return None
-    return place
+    return None if _changed_after(session, prepared.tokens, 0) is None else prepared
+
+
+def _changed_after(session: Session, tokens: Sequence[Token], start: int) -> int | None:
+    """Where a statement that changes a dataset begins among the tokens, maybe after common tables."""
+    depth = 0
+    for place, token in enumerate(tokens[start:], start):
+        depth += (token.text == "(") - (token.text == ")")
+        if depth == 0 and token.kind == "word" and token.upper in ("SELECT", *_CHANGES):
+            is_change = token.upper != "SELECT" and _target(session, tokens[place:])
+            return place if is_change else None
+    return None
 
 
 def refuse_changes_within(session: Session, tokens: Sequence[Token]) -> None:
@@ -83,8 +92,13 @@ def refuse_changes_within(session: Session, tokens: Sequence[Token]) -> None:
 def _target(session: Session, tokens: Sequence[Token]) -> bool:
     """Whether a statement that changes something changes a dataset."""
     skipped = (*_CHANGES, "INTO", "FROM", "TABLE", "OR", "REPLACE", "IGNORE")
-    name = next((token for token in tokens if token.upper not in skipped), None)
-    return name is not None and is_dataset(session, name.value)
+    place = next((place for place, token in enumerate(tokens) if token.upper not in skipped), len(tokens))
+    # Without a list of columns, which would make it a call.
+    name = [*itertools.takewhile(lambda token: token.text != "(", tokens[place:])]
+    parts = dotted_name(name, 0) if name else []
+    if len(parts) > 1:
+        return find_named(session.catalog, ".".join(parts), quoted=False, must_exist=False) is not None
+    return parts != [] and is_dataset(session, parts[0])
 
 
 def _named(tokens: Sequence[Token]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import duckdb
 import pytest
-from lance_engine.errors import UnsupportedFeatureError
+from lance_engine.errors import LanceError, UnsupportedFeatureError
 
 import lance_sql
 
@@ -43,6 +43,8 @@ FORMS: list[str | tuple[str, list[Any]]] = [
     "PREPARE remove_row AS DELETE FROM t WHERE id > ? RETURNING id",
     "EXECUTE remove_row(200)",
     "DEALLOCATE remove_row",
+    "PREPARE remove_old AS WITH q AS (SELECT id FROM o WHERE w < $1) DELETE FROM t USING q WHERE t.id = q.id",
+    "EXECUTE remove_old(8)",
     "INSERT INTO t BY POSITION SELECT 77, 'x'",
 ]
 
@@ -92,3 +94,41 @@ def test_refused(session: lance_sql.Session, statement: str, message: str) -> No
     with pytest.raises(UnsupportedFeatureError, match=message):
         session.execute(statement)
     assert session.execute("SELECT count(*) FROM t").fetchall() == [(6,)]
+
+
+WRONG = [
+    "INSERT INTO nosuch VALUES (1)",
+    "INSERT INTO t (id, vla) VALUES (?, ?)",
+    "INSERT INTO t VALUES (1, 'x', 3)",
+    "INSERT INTO t SELECT id, ww FROM o WHERE id > $1",
+    "INSERT INTO t (id) VALUES (1) RETURNING idd",
+    "UPDATE t SET vla = 'x'",
+    "UPDATE t SET val = $1 WHERE idd = $2",
+    "UPDATE t SET val = nosuch(val)",
+    "DELETE FROM t WHERE idd = $1",
+    "DELETE FROM t USING nosuch WHERE nosuch.id = t.id AND t.id > ?",
+    "MERGE INTO t USING o ON t.id = o.id AND o.id > ? WHEN MATCHED THEN UPDATE SET val = ww",
+]
+
+
+def test_changes_are_checked_when_they_are_prepared(session: lance_sql.Session) -> None:
+    session.execute("PREPARE p AS DELETE FROM t WHERE id = $1")
+    plain = duckdb.connect()
+    for table in TABLES:
+        plain.execute(table)
+    for statement in WRONG:
+        with pytest.raises(duckdb.Error):
+            plain.execute(f"PREPARE p AS {statement}")
+        with pytest.raises(LanceError):
+            session.execute(f"PREPARE p AS {statement}")
+    # Nothing was changed, and what was prepared before still is.
+    assert session.execute("SELECT count(*) FROM t").fetchall() == [(6,)]
+    assert session.execute("EXECUTE p(3)").fetchall() == [(1,)]
+
+
+def test_prepared_changes_of_tables_in_namespaces(session: lance_sql.Session, tmp_path: Path) -> None:
+    session.execute(f"ATTACH '{tmp_path}' AS ns (TYPE LANCE)")
+    with pytest.raises(LanceError, match="idd"):
+        session.execute("PREPARE p AS INSERT INTO ns.t (idd) VALUES ($1)")
+    session.execute("PREPARE p AS INSERT INTO ns.t (id) VALUES ($1)")
+    assert session.execute("EXECUTE p(7)").fetchall() == [(1,)]
