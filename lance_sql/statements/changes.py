@@ -65,7 +65,8 @@ def delete(
     columns = list(dataset.schema.names) if returning is not None else []
     text = _select(statement, [f"{quote(name_of(table))}.{quote(name)}" for name in columns], using)
     if prepares:
-        return bind(session, dataset, text, params)
+        bind(session, dataset, text, params)
+        return None
 
     @contextmanager
     def rows_of(target: SqlDataset) -> Iterator[tuple[RowChanges, pa.Table]]:
@@ -110,7 +111,8 @@ def update(
         whole = pa.schema([*changed, *rest])
     text = _select(statement, columns, [others.this] if others is not None else None)
     if prepares:
-        return bind(session, dataset, text, params)
+        bind(session, dataset, text, params)
+        return None
 
     def answer(batches: list[pa.RecordBatch]) -> Rows:
         assert returning is not None

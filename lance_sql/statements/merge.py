@@ -106,7 +106,8 @@ def merge(
         shown=returning is not None,
     )
     if prepares:
-        return bind(session, dataset, text, params)
+        bind(session, dataset, text, params)
+        return None
     keys = _matched_columns(statement, schema)
 
     @contextmanager
