@@ -9,3 +9,7 @@ with extra("datafusion"):
     from lance_sql.installed.datafusion import install, register_directory
 
 __all__ = ["install", "register", "register_directory"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

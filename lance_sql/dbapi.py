@@ -144,6 +144,19 @@ NUMBER: Final = _TypeObject(at.is_integer, at.is_floating, at.is_decimal, at.is_
 DATETIME: Final = _TypeObject(at.is_temporal)
 ROWID: Final = _TypeObject(at.is_uint64)
 
+#: What PEP 249 names, besides what opens connections.
+_NAMED: Final = (
+    "BINARY", "Binary", "DATETIME", "DataError", "DatabaseError", "Date", "DateFromTicks", "Error",
+    "IntegrityError", "InterfaceError", "InternalError", "NUMBER", "NotSupportedError", "OperationalError",
+    "ProgrammingError", "ROWID", "STRING", "Time", "TimeFromTicks", "Timestamp", "TimestampFromTicks",
+    "Warning",
+)  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_NAMED])
+
+
 #: First keywords of statements that begin a transaction, and of those that return a count.
 
 

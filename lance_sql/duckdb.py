@@ -6,3 +6,7 @@ from lance_sql.engines.duckdb.table import register
 from lance_sql.installed.duckdb import install
 
 __all__ = ["install", "register"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -90,4 +90,5 @@ class Public:
                 setattr(cls, name, type(member)(public(member.__func__)))
 
     def __dir__(self) -> Iterable[str]:
-        return sorted(set(super().__dir__()) - self._ours)
+        names = set(super().__dir__()) - self._ours
+        return sorted(name for name in names if name.startswith("__") or not name.startswith("_"))

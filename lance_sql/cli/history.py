@@ -125,8 +125,8 @@ def _differences(before: Snapshot, after: Snapshot) -> dict[str, Any]:
             "removed": sum(before.live_rows(old[number]) for number in removed) + deleted,
         },
         "columns": _changes(
-            {field.name: str(field.type) for field in before.schema.to_arrow()},
-            {field.name: str(field.type) for field in after.schema.to_arrow()},
+            _types(before),
+            _types(after),
         ),
         "fragments": {
             "added": added,
@@ -136,6 +136,13 @@ def _differences(before: Snapshot, after: Snapshot) -> dict[str, Any]:
         "indices": _changes(_indices(before), _indices(after)),
         "config": _changes(dict(before.manifest.config), dict(after.manifest.config)),
     }
+
+
+def _types(snapshot: Snapshot) -> dict[str, str]:
+    from lance_sql.types.duckdb_names import shown_types
+
+    schema = snapshot.schema.to_arrow()
+    return dict(zip(schema.names, shown_types(schema), strict=True))
 
 
 def _indices(snapshot: Snapshot) -> dict[str, str]:

@@ -105,7 +105,7 @@ def _list_datasets(directory: str, names: list[str], as_json: bool) -> None:
 @json_option
 @reports_errors
 def schema_command(path: str, as_json: bool, **which: Any) -> None:
-    """Show the columns of a dataset with their types.
+    """Show the columns of a dataset with their types, as DESCRIBE names them, and as Arrow does.
 
     \b
     lance-sql schema sales.lance
@@ -119,12 +119,15 @@ def schema_command(path: str, as_json: bool, **which: Any) -> None:
 def _columns(dataset: DatasetVersion) -> pa.Table:
     import pyarrow as pa
 
+    from lance_sql.types.duckdb_names import shown_types
+
     fields = list(dataset.schema)
     return pa.table(
         {
             "column": [field.name for field in fields],
-            "type": [str(field.type) for field in fields],
+            "type": shown_types(dataset.schema),
             "nullable": pa.array([field.nullable for field in fields], pa.bool_()),
+            "arrow": [str(field.type) for field in fields],
         }
     )
 

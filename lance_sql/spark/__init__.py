@@ -62,6 +62,10 @@ _LAZY = {
 }
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 def __getattr__(name: str) -> Any:
     if name not in _LAZY:
         from lance_sql.other_names import SPARK, no_attribute

@@ -30,6 +30,17 @@ def duckdb_types(schema: pa.Schema) -> list[str]:
     return list(map(str, duckdb_kinds(schema)))
 
 
+def shown_types(schema: pa.Schema) -> list[str]:
+    """The types of the columns as DESCRIBE names them; Arrow's names of those that DuckDB lacks."""
+    shown = []
+    for field in schema:
+        try:
+            shown += duckdb_types(pa.schema([field]))
+        except UnsupportedTypeError:
+            shown.append(str(field.type))
+    return shown
+
+
 def duckdb_kinds(schema: pa.Schema) -> list[DuckDBPyType]:
     """DuckDB's types of the columns."""
     return [named_kind(_type_text(field)) for field in schema]

@@ -323,7 +323,7 @@ def test_verify_and_health(run, tmp_path):
 INFO = _object(
     uri=TEXT, version=WHOLE, branch=_maybe(TEXT), rows=WHOLE, fragments=WHOLE, bytes=_maybe(WHOLE),
     storage_version=_maybe(TEXT), indices=_list(TEXT), tags=_list(TEXT), branches=_list(TEXT),
-    columns=_list(_object(column=TEXT, type=TEXT, nullable=FLAG)),
+    columns=_list(_object(column=TEXT, type=TEXT, nullable=FLAG, arrow=TEXT)),
 )  # fmt: skip
 
 
@@ -337,10 +337,13 @@ def test_info_and_schema(run, tmp_path):
         assert "checked (version 2)" in shown.stdout
         assert "label 5" in shown.stdout  # the first rows
     facts = answer(run("things.lance", "--json"), INFO)
-    assert [column["type"] for column in facts["columns"]] == ["int64", "string", "double"]
+    described = answer(run("DESCRIBE 'things.lance'", "--json"), _list(MAP))
+    shown = [(column["column"], column["type"]) for column in facts["columns"]]
+    assert shown == [(row["column_name"], row["column_type"]) for row in described]
+    assert [column["arrow"] for column in facts["columns"]] == ["int64", "string", "double"]
     columns = answer(run("schema", "things.lance", "--json"), _list(MAP))
     assert columns == facts["columns"]
-    assert "label    string   yes" in run("schema", "things.lance", "--version", "1").stdout
+    assert "label    VARCHAR   yes        string" in run("schema", "things.lance", "--version", "1").stdout
     missing = run("nothing.lance")
     assert missing.exit_code == 1
     assert "No Lance dataset" in missing.stderr

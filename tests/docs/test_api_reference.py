@@ -80,6 +80,16 @@ def test_members_that_people_see_are_on_it(page: str, objects: dict[str, Any]) -
 
 def test_packages_show_public_names_only() -> None:
     assert dir(lance_sql) == sorted(lance_sql.__all__)
+    for name in api_reference.MODULES:
+        module = getattr(lance_sql, name)
+        named = module._NAMED if name == "dbapi" else ()
+        assert dir(module) == sorted([*module.__all__, *named])
+        assert [name for name in named if not hasattr(module, name)] == []
+
+
+def test_private_names_are_not_shown(objects: dict[str, Any]) -> None:
+    for name, member in objects.items():
+        assert [shown for shown in dir(member) if re.match("_[^_]", shown)] == [], name
 
 
 def test_every_name_has_a_docstring(page: str) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from lance_engine.legible import legible_line, without_secrets
 from lance_engine.public import Public
 
 if TYPE_CHECKING:
@@ -17,6 +18,11 @@ class Inspector(Public):
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
+
+    def __repr__(self) -> str:
+        tables = ", ".join(f"{name}()" for name in dir(self) if not name.startswith("_"))
+        uri, version = without_secrets(self._snapshot.uri), self._snapshot.version
+        return legible_line(f"<Inspector of {uri} version {version}: {tables}>")
 
     def versions(self, last: int | None = None) -> pa.Table:
         """One row per version of the dataset that still exists, or for the `last` ones, oldest first."""
