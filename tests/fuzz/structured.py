@@ -12,9 +12,13 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 from fuzz_mutation import EDGES, mutate_bytes
 from google.protobuf.internal import decoder, encoder
 from google.protobuf.message import DecodeError
+from lance_engine.errors import LanceError
+from lance_engine.format.deletion import decode_deletions, encode_deletions
+from lance_engine.format.fragment import DeletionKind
 from lance_engine.format.pb import file_v2_pb2, table_pb2
 from whole_datasets import changed_json, files_of
 
@@ -348,6 +352,20 @@ def _changed_pages(chance: random.Random, messages: Sequence[bytes], column: int
     return message.SerializeToString()
 
 
+def changed_deletions(chance: random.Random, path: Path, content: bytes) -> bytes:
+    """A deletion file that names another row, also one twice or one that no fragment has, or fewer rows."""
+    kind = DeletionKind.BITMAP if path.suffix == ".bin" else DeletionKind.ARROW
+    offsets = decode_deletions(content, kind, 1 << 32).within.tolist()
+    if not offsets:
+        return mutate_bytes(chance, content)
+    place = chance.randrange(len(offsets))
+    if chance.random() < 0.2:
+        del offsets[place]
+    else:
+        offsets[place] = number(chance, offsets[place], offsets) % (1 << 32)
+    return encode_deletions(np.array(offsets, dtype=np.uint32), kind)
+
+
 def prepare(sound: Path) -> None:
     """Leave sizes of files out of all manifests below a folder."""
     for path in sound.rglob("*.manifest"):
@@ -367,7 +385,7 @@ def change_file(chance: random.Random, place: Path) -> str:
     for _ in range(chance.choice([1, 1, 1, 2, 3])):
         try:
             content = _changed(chance, path, content)
-        except (struct.error, ValueError, IndexError, OverflowError, MemoryError, DecodeError):
+        except (struct.error, ValueError, IndexError, OverflowError, MemoryError, DecodeError, LanceError):
             break  # a change before made it so that its parts cannot be found
     path.write_bytes(content)
     return f"{path.relative_to(place)} changed"
@@ -380,6 +398,8 @@ def _changed(chance: random.Random, path: Path, content: bytes) -> bytes:
         return changed_message(chance, content)
     if path.suffix == ".json":
         return changed_json(chance, content)
+    if path.parent.name == "_deletions" and chance.random() < 0.8:
+        return changed_deletions(chance, path, content)
     if content[-4:] != MAGIC:
         return mutate_bytes(chance, content)
     first = content[-8:-4] in (b"\0\0\1\0", b"\0\0\2\0")

@@ -106,6 +106,44 @@ def _conditions_of_other_values() -> None:
     filters._values = lambda parts, asked: ()
 
 
+def _failed_prepare_removes() -> None:
+    """A PREPARE that fails removes the statement that had its name."""
+    from lance_sql.searches.prepared import PreparedSearches
+
+    original = PreparedSearches.keeps
+
+    def keeps(self: Any, statement: Any, *, is_change: bool = False) -> bool:
+        kept = original(self, statement, is_change=is_change)
+        if not kept:
+            self.ran(statement)
+        return kept
+
+    PreparedSearches.keeps = keeps  # type: ignore[method-assign]
+
+
+def _one_source_row_of_a_key() -> None:
+    """Of several source rows of a key, merges test the conditions of the last one only."""
+    from lance_engine.operations.merge_rows import _Merge
+
+    def clauses_of(
+        self: Any, batch: Any, places: Any, matched: Any, sources: Any, conditions: Any
+    ) -> tuple[Any, Any]:
+        counts = sources.counts[matched]
+        if (counts > 1).any() and any(clause.action == "update" for clause in self._clauses.matched):
+            self._raise_ambiguous(sources.first(matched)[counts > 1][0])
+        last = sources._rows[sources._starts[matched] + counts - 1]
+        return last, self._choose(batch, places, last, conditions)
+
+    _Merge._clauses_of = clauses_of  # type: ignore[method-assign]
+
+
+def _ranges_with_deleted_rows() -> None:
+    """Rows of a range of which all match are read without a look at which of them are deleted."""
+    from lance_engine.scan.reader import RowsReader
+
+    RowsReader.any_deleted = lambda self, begin, end: False  # type: ignore[method-assign]
+
+
 def _once(make: Callable[[], Any]) -> Callable[[], Any]:
     made: list[Any] = []
 
@@ -125,6 +163,9 @@ FAULTS: Final[dict[str, tuple[Callable[[], None], tuple[str, ...]]]] = {
     "null key twice": (_null_key_twice, ("operations",)),
     "merge that only inserts": (_merge_that_only_inserts, ("commits",)),
     "conditions of other values": (_conditions_of_other_values, ("queries",)),
+    "failed PREPARE removes a statement": (_failed_prepare_removes, ("sessions",)),
+    "one source row of a key": (_one_source_row_of_a_key, ("twins",)),
+    "ranges with deleted rows": (_ranges_with_deleted_rows, ("pylance",)),
 }
 
 

@@ -200,17 +200,27 @@ class Twins:
         if chosen.random() < 0.2:
             columns = [one for one in columns if one.name in keys or chosen.random() < 0.6]
         rows = self.rows(chosen.choice([0, 1, 4, 10]), columns)
-        if chosen.random() < 0.8:
-            rows = pa.Table.from_pylist(
-                list({tuple(row[key] for key in keys): row for row in rows.to_pylist()}.values()), rows.schema
-            )
-        matched = chosen.choice(["", "update", "update", "update if", "delete"])
+        found = {tuple(row[key] for key in keys): row for row in rows.to_pylist()}
+        if any(name in keys for index in self.theirs().describe_indices() for name in index.field_names):
+            # pylance inserts rows without a key only if the keys have no index
+            found = {key: row for key, row in found.items() if None not in key}
+        rows = pa.Table.from_pylist(list(found.values()), rows.schema)
+        if is_repeated := chosen.random() < 0.3:  # a second row for each of some keys
+            again = self.rows(len(rows), columns)
+            for key in keys:
+                again = again.set_column(rows.schema.get_field_index(key), rows.schema.field(key), rows[key])
+            rows = pa.concat_tables([rows, again.slice(chosen.choice([0, 2]))])
+        matched = (
+            "update if" if is_repeated else chosen.choice(["", "update", "update", "update if", "delete"])
+        )
         insert, by_source = chosen.random() < 0.6, chosen.choice(["", "", "delete", "delete if"])
         if matched == by_source == "" and not insert:
             insert = True
-        condition = chosen.choice(
-            ["source.id > 10", "target.id < 20 OR source.id IS NULL", self.test("target.")]
-        )
+        condition = self.test("source.")  # which differs between rows of one key
+        if not is_repeated and chosen.random() < 0.8:
+            condition = chosen.choice(
+                ["source.id > 10", "target.id < 20 OR source.id IS NULL", self.test("target.")]
+            )
         where = self.test()
         self.log.append(
             f"merge on {keys}: {matched} ({condition}), insert={insert}, {by_source} ({where}); "

@@ -18,7 +18,7 @@ from lance_engine.errors import (
 from lance_engine.expr.convert import convert
 from lance_engine.expr.evaluate import evaluate_value
 from lance_engine.expr.from_sql import parse_value
-from lance_engine.expr.tree import Cast, Function, Literal, Node, columns_of, rebuilt, walk
+from lance_engine.expr.tree import Cast, Column, Function, Literal, Node, columns_of, rebuilt, walk
 from lance_engine.expr.value_types import value_type
 from lance_engine.finite import check_finite
 from lance_engine.logical_types import is_of_another_system
@@ -167,6 +167,9 @@ def column_values(
             check_finite(evaluate_value(cast.operand, batch), evaluate_value(cast, batch))
         return evaluate_value(node, batch)
 
+    if target is None and isinstance(node, Column) and pa.types.is_fixed_size_binary(node.stored_type):
+        fixed = node.stored_type  # a copy of the column has its type, although values are compared without
+        return ColumnValues(name, read, fixed, compute, lambda values: _plain(values, fixed))
     return ColumnValues(name, read, kind or node.type, compute, converted)
 
 

@@ -65,6 +65,16 @@ def test_adding_computed_columns(dataset: DatasetVersion) -> None:
     assert 0 in column(after.update({"y": "0"}, "id = 5").delete("id > 5"), "y")
 
 
+def test_a_copy_of_a_column_has_its_type() -> None:
+    kind = pa.binary(3)
+    rows = pa.table(
+        {"b": pa.array([b"abc", None], kind), "s": pa.array([{"b": b"abc"}, None], pa.struct([("b", kind)]))}
+    )
+    after = DatasetVersion(write_dataset(rows, MemoryStore())).add_columns({"c": "b", "d": "s.b", "e": "s"})
+    assert after.schema.types == [kind, pa.struct([("b", kind)]), kind, kind, pa.struct([("b", kind)])]
+    assert column(after, "c") == column(after, "d") == [b"abc", None]
+
+
 def test_columns_that_are_not_needed_are_not_read() -> None:
     wide = pa.table({"a": range(3000), "wide": ["y" * 1000] * 3000})
     dataset = DatasetVersion(write_dataset(wide, MemoryStore()))
