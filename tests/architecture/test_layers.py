@@ -25,7 +25,7 @@ FLOORS = {
         __init__
         cli
         report  shell  notebook  dbapi
-        polars  torch  dask  huggingface  dbt  ray  daft  otel
+        polars  torch  dask  huggingface  dbt  ray  daft  otel  sqlalchemy
         api  spark
         distributed_write
         session

@@ -56,6 +56,14 @@ def test_the_versions_page_names_what_is_required(package: str, extra: str | Non
     assert [*major, last + 1] == bound
 
 
+def test_entry_points_name_classes() -> None:
+    [(name, entry)] = PROJECT["project"]["entry-points"]["sqlalchemy.dialects"].items()
+    module, _, member = entry.partition(":")
+    tree = ast.parse((ROOT / f"{module.replace('.', '/')}.py").read_text())
+    assert member in [node.name for node in tree.body if isinstance(node, ast.ClassDef)]
+    assert name.replace(".", "+") in (ROOT / "docs/integrations.md").read_text()
+
+
 def test_licences_name_the_versions_that_are_linked() -> None:
     text = (ROOT / "LICENSE-THIRD-PARTY").read_text()
     fetched = (ROOT / "engine/kernels/cmake/third_party.cmake").read_text()
