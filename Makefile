@@ -107,15 +107,16 @@ test-datafusion: $(STAMPS)/dev  ## The DataFusion tests on the two major version
 	    tests/sql $(PYTEST_ARGS); \
 	done
 
-# Each older version is in its own folder, which precedes .venv in the import path.
-MATRIX := duckdb~=1.4.0 duckdb~=1.5.0 datafusion~=53.0 datafusion~=54.0 pyarrow~=20.0
+# Each older version is in its own folder, which precedes .venv in the import path; so is sqlglot with its compiled
+# parts.
+MATRIX := duckdb~=1.4.0 duckdb~=1.5.0 datafusion~=53.0 datafusion~=54.0 pyarrow~=20.0 sqlglot~=30.0,sqlglotc~=30.0
 MATRIX_TESTS := tests/sql/catalog/test_names.py tests/sql/session/test_results.py tests/sql/statements/test_statement_scripts.py tests/sql/session/test_transactions.py \
   tests/sql/catalog/test_namespaces.py tests/sql/session/test_own_connections.py tests/sql/session/test_dbapi.py tests/sql/libraries/test_dataset_face.py \
   tests/sql/pushdown/test_limits.py tests/sql/catalog/test_show_tables.py
 
 test-matrix: $(STAMPS)/dev  ## The SQL tests on older versions of DuckDB, DataFusion and pyarrow
 	@for wanted in $(MATRIX); do \
-	  test -d build/matrix/$$wanted || $(BIN)/pip install --quiet --no-deps --target build/matrix/$$wanted "$$wanted"; \
+	  test -d build/matrix/$$wanted || $(BIN)/pip install --quiet --no-deps --target build/matrix/$$wanted $${wanted//,/ }; \
 	  case $$wanted in duckdb*) only='not datafusion'; more=tests/sql/engines/test_duckdb_engine.py;; \
 	    datafusion*) only='datafusion'; more=tests/sql/engines/test_datafusion_engine.py;; *) only=''; more=tests/sql/engines/test_datafusion_engine.py;; esac; \
 	  echo "$$wanted"; \

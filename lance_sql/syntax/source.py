@@ -10,6 +10,7 @@ from functools import cache, wraps
 from typing import TYPE_CHECKING, Any, Final
 
 from lance_engine.base import load
+from lance_engine.expr.duckdb_parser import duckdb_parser
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -94,15 +95,15 @@ def leave_out(part: exp.Expression, column: str) -> None:
 
 @cache
 def _parser() -> type[Any]:
-    from sqlglot.dialects.duckdb import DuckDB
+    inherited = duckdb_parser()
 
-    class Parser(DuckDB.Parser):  # type: ignore[misc]
+    class Parser(inherited):  # type: ignore[misc, valid-type]
         def __init__(self, *, source: _Source, **options: Any) -> None:
             super().__init__(**options)
             self.lance_sql_source = source
 
     for name in _NOTED:
-        setattr(Parser, name, _noting(getattr(DuckDB.Parser, name)))
+        setattr(Parser, name, _noting(getattr(inherited, name)))
     return Parser
 
 

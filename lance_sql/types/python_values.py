@@ -61,8 +61,13 @@ def values_of(column: pa.Array | pa.ChunkedArray, kind: DuckDBPyType | None = No
 def is_alike(kind: DuckDBPyType) -> bool:
     """Whether pyarrow's values of a type are DuckDB's."""
     if kind.id in ("list", "struct"):
-        return all(is_alike(child) for _, child in children(kind))
+        return not _is_tuple(kind) and all(is_alike(child) for _, child in children(kind))
     return kind.id in _ALIKE
+
+
+def _is_tuple(kind: DuckDBPyType) -> bool:
+    """Whether the fields have no names. DuckDB 1 calls such a type a struct."""
+    return kind.id == "tuple" or (kind.id == "struct" and not any(name for name, _ in children(kind)))
 
 
 def is_alike_in_frames(kind: DuckDBPyType) -> bool:
@@ -116,6 +121,8 @@ def _fields(array: pa.StructArray, kind: DuckDBPyType) -> list[list[Any]]:
 
 
 def _struct(array: pa.StructArray, kind: DuckDBPyType) -> list[Any]:
+    if _is_tuple(kind):
+        return _tuple(array, kind)
     names = [name for name, _ in children(kind)]
     return [
         dict(zip(names, values, strict=True)) if is_valid else None

@@ -11,6 +11,8 @@ from sqlglot import exp
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.tokens import TokenType
 
+from lance_engine.expr.duckdb_parser import duckdb_parser
+
 # Functions with special syntax.
 _SPECIAL = ("CAST", "TRY_CAST", "EXTRACT", "POSITION", "SUBSTRING", "TRIM")
 
@@ -44,7 +46,7 @@ class FilterDialect(DuckDB):  # type: ignore[misc]
         IDENTIFIERS: ClassVar = ['"', "`"]
         HEX_STRINGS: ClassVar = [("x'", "'"), ("X'", "'")]
 
-    class Parser(DuckDB.Parser):  # type: ignore[misc]
+    class Parser(duckdb_parser()):  # type: ignore[misc]
         ARRAY_CONSTRUCTORS: ClassVar[dict[str, object]] = {}  # names of columns as well
         FUNCTIONS: ClassVar[dict[str, object]] = {}
         NO_PAREN_FUNCTIONS: ClassVar[dict[object, object]] = {}

@@ -66,7 +66,7 @@ SELECT count(*) FROM goods WHERE array_contains(l, NULL);
 SELECT id FROM goods ORDER BY id LIMIT 2 OFFSET 5;
 --> 5
 --> 6
-SELECT count(*) <= 40 FROM goods TABLESAMPLE SYSTEM (50);
+SELECT count(*) <= 40 FROM goods TABLESAMPLE SYSTEM (50%);
 --> true
 SELECT count(*) FROM (SELECT * FROM goods USING SAMPLE 7 ROWS);
 --> 7
@@ -133,4 +133,4 @@ CREATE SECRET mapped (TYPE LANCE, PROVIDER config, SCOPE 's3://mapped/', STORAGE
 DROP SECRET IF EXISTS nothing;
 DROP SECRET near;
 DROP SECRET near;
---> error: Invalid Input Error: Failed to remove non-existent secret with name "near"
+--> error: Invalid Input Error: Failed to remove non-existent secret with name
