@@ -30,7 +30,7 @@ from lance_sql.engines.duckdb.own_names import UNINSTALL, OwnNames
 from lance_sql.engines.duckdb.refused_changes import refuse_changes
 from lance_sql.engines.duckdb.settings import Changes, nulls_are_last, restrictions
 from lance_sql.engines.duckdb.table import register, register_data
-from lance_sql.engines.duckdb.versions import MESSAGES
+from lance_sql.engines.duckdb.versions import MESSAGES, sql
 from lance_sql.installed.searches import InstalledSearches, explained_rows
 from lance_sql.text.definitions import qualified
 from lance_sql.text.kinds import KINDS, Does
@@ -124,7 +124,7 @@ def _install(
     catalog = catalog.copy(catalog.restrictions, own_names)
 
     def run(text: str, params: Parameters) -> pa.Table:
-        return names.open().sql(text, params=params).to_arrow_table()
+        return sql(names.open(), text, params).to_arrow_table()
 
     def last(descending: bool) -> bool:
         session = this()

@@ -27,7 +27,7 @@ from lance_sql.engines.duckdb.own_names import UNINSTALL, OwnNames
 from lance_sql.engines.duckdb.planning import Planned, Planning, expected_rows, may_expect_fewer
 from lance_sql.engines.duckdb.result_types import ResultTypes
 from lance_sql.engines.duckdb.settings import Changes, Settings
-from lance_sql.engines.duckdb.versions import Step, steps
+from lance_sql.engines.duckdb.versions import Step, sql, steps
 from lance_sql.engines.interrupt import Interruptible
 from lance_sql.engines.statement_run import Runs, StatementRun
 from lance_sql.engines.table_session import TableSession
@@ -197,7 +197,7 @@ class DuckDBEngine(TableSession["DuckDBTable"]):
         with self._changes.during(text), self.running(self.begin()), self._planning.noted() as planned:
             if self._in_transaction:  # a typing error would abort it
                 self.connection.extract_statements(text)
-            relation = self.call(lambda: self.connection.sql(text, params=params))
+            relation = self.call(lambda: sql(self.connection, text, params))
         scans: Counter[str] = Counter()
         for scanned, noted in planned.items():
             scans[scanned.table.name] += noted.scans
@@ -235,7 +235,7 @@ class DuckDBEngine(TableSession["DuckDBTable"]):
         return rows
 
     def _table(self, text: str, params: Parameters) -> pa.Table:
-        return self.call(lambda: self.connection.sql(text, params=params).to_arrow_table())
+        return self.call(lambda: sql(self.connection, text, params).to_arrow_table())
 
     def begin(self) -> StatementRun:
         return StatementRun(self.connection.interrupt)

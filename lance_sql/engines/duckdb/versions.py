@@ -9,9 +9,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from lance_sql.engines.messages import Messages
+
+if TYPE_CHECKING:
+    import duckdb
 
 # ---- the protocol by which DuckDB 2 scans Python objects ---------------------------------------------
 
@@ -35,6 +38,29 @@ CONSTANT: Final = "Lit"
 def class_of(node: Any) -> str:
     """The class of a node, as above."""
     return type(node).__name__
+
+
+# ---- parameters --------------------------------------------------------------------------------------
+
+
+def sql(connection: duckdb.DuckDBPyConnection, text: str, params: Any) -> Any:
+    """The relation of a statement; None for one without rows, or for a text without a statement.
+
+    DuckDB 1 runs a statement with parameters at once, and holds the lock of Python's interpreter meanwhile. A
+    thread of DuckDB that drops a batch would wait for this lock, and the call for the thread: it has no other
+    threads then.
+    """
+    if HAS_SOURCES or not params:
+        return connection.sql(text, params=params)
+    settings = "SELECT current_setting('threads'), current_setting('lock_configuration')"
+    ((threads, is_locked),) = connection.execute(settings).fetchall()
+    if is_locked:
+        return connection.sql(text, params=params)
+    connection.execute("SET threads = 1")
+    try:
+        return connection.sql(text, params=params)
+    finally:
+        connection.execute(f"SET threads = {threads}")
 
 
 # ---- plans -------------------------------------------------------------------------------------------
