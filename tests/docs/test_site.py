@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import lance_sql
 from benchmarks.site_plots import PICTURE, RESULTS, about, on_page_markdown, picture
 
 ROOT = Path(__file__).parents[2]
@@ -21,7 +22,8 @@ def test_the_site_is_built(tmp_path: Path) -> None:
     built = subprocess.run(
         command,
         cwd=ROOT,
-        env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
+        env=os.environ
+        | {"NO_MKDOCS_2_WARNING": "1", "LANCE_SQL_REPOSITORY": "https://example.com/lance-sql"},
         capture_output=True,
         text=True,
         check=False,
@@ -31,6 +33,11 @@ def test_the_site_is_built(tmp_path: Path) -> None:
     assert pages == {page.stem for page in (ROOT / "docs").glob("*.md")} | {"api"}
     assert 'id="Dataset.scan"' in (tmp_path / "api.html").read_text()
     assert "<svg" in (tmp_path / "benchmarks.html").read_text()
+    page = (tmp_path / "notebooks.html").read_text()
+    assert "md-footer__link--prev" in page
+    assert "md-footer__link--next" in page
+    assert "https://example.com/lance-sql/edit/main/docs/notebooks.md" in page
+    assert f"lance-sql {lance_sql.__version__}" in page
     searched = (tmp_path / "search" / "search_index.json").read_text().lower()
     for word in ("lancedb", "jupyter", "sqlalchemy", "image", "delta", "dataset.scan"):
         assert word in searched, word

@@ -114,6 +114,12 @@ def explained(member: Any) -> set[str]:
     return {name for name in parameters(member) if re.search(rf"`{name}\b|\b{name}=", text)}
 
 
+def on_config(config: Any, **_: Any) -> Any:
+    """The foot of every page names the version that the site describes."""
+    config.copyright = f"lance-sql {lance_sql.__version__}"
+    return config
+
+
 def on_files(files: Any, *, config: Any, **_: Any) -> Any:
     """Called by mkdocs with the pages in ``docs``."""
     from mkdocs.structure.files import File
