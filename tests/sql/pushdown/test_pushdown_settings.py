@@ -175,6 +175,7 @@ def test_rows_that_differ_are_named() -> None:
         check([1, 2], ["1", "2"])
 
 
+@pytest.mark.sampled(13)
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

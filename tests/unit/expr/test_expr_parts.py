@@ -108,9 +108,9 @@ def test_a_difference_of_constant_dates_is_no_shift() -> None:
 
 
 def test_two_constants_of_nested_types_compare_to_one_value() -> None:
-    left, right = (pa.scalar({"a": number}) for number in (1, 2))
+    left, right = (pa.scalar({"a": number, "b": 0}) for number in (1, 2))
     assert nested.FUNCTIONS["nested_less"](left, right).to_pylist() == [True]
-    several = pa.array([{"a": 1}, {"a": 3}, None])
+    several = pa.array([{"a": 1, "b": 1}, {"a": 3, "b": 1}, None])
     assert nested.FUNCTIONS["nested_less"](several, right).to_pylist() == [True, False, None]
 
 
@@ -132,6 +132,13 @@ def _bounded(low: float, high: float) -> ColumnStatistics:
     none = np.array([0])
     bounds = (pa.array([bound], FLOAT) for bound in (low, high))
     return ColumnStatistics.from_counts(np.array([10]), *bounds, none, none)
+
+
+def test_nan_among_constants_has_its_place_in_the_total_order() -> None:
+    column = Column(("x",), FLOAT)
+    for value, op, expected in ((float("nan"), "=", True), (1.0, "=", False), (1.0, "<", True)):
+        node = total_order.in_total_order(Comparison(op, column, Literal(pa.scalar(value))))
+        assert total_order.tells_nan_apart(node) is expected
 
 
 def test_nan_with_a_sign() -> None:

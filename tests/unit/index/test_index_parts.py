@@ -69,6 +69,11 @@ def test_unknown_layouts_are_refused() -> None:
         layout._one_of({"codec": "third"}, "codec", "first", "second")
 
 
+def test_codes_have_at_least_one_bit() -> None:
+    with pytest.raises(CorruptFileError, match="'num_bits' of the index is 0"):
+        RotatedCodec({"num_bits": 0}, Metric.L2, 2, pa.schema([]), repr)  # type: ignore[arg-type]
+
+
 def test_the_first_buffer_is_no_rotation() -> None:
     with pytest.raises(CorruptFileError, match="'rotate_mat_position' of the index is 0"):
         RotatedCodec({"query_estimator": "raw_query", "rotate_mat_position": 0}, Metric.L2, 2, pa.schema([]), repr)  # type: ignore[arg-type]  # fmt: skip  # noqa: E501
@@ -127,6 +132,15 @@ def test_entries_say_which_lists_are_null() -> None:
     )
     (batch,) = LabelList.entries(index)
     assert batch.column(batch.schema.get_field_index(IS_NULL_LIST)).to_pylist() == [False]
+
+
+def test_the_entries_of_a_tree_are_boxes_and_ids() -> None:
+    sides = pa.struct([(side, pa.float64()) for side in rtree._SIDES])
+    boxes = pa.array([dict(zip(rtree._SIDES, (1, 2, 3, 4), strict=True))], sides)
+    batch = pa.RecordBatch.from_arrays([boxes, pa.array([9], pa.uint64())], rtree._COLUMNS)
+    tree: Any = SimpleNamespace(_table=SimpleNamespace(read=lambda *_: batch, path="tree"))
+    found, ids = rtree.RTree._read(tree, 0, 1)
+    assert (found.tolist(), ids.tolist()) == ([[1, 2, 3, 4]], [9])
 
 
 def test_the_levels_of_a_tree() -> None:

@@ -113,7 +113,6 @@ def test_appending_after(theirs: Operation, verdict: Verdict) -> None:
             UpdateConfig(schema_metadata=MapUpdate({"b": "1"})),
             INCOMPATIBLE,
         ),
-        (UpdateConfig(schema_metadata=MapUpdate({})), UpdateConfig(fields={1: MapUpdate({})}), OK),
         (UpdateConfig(fields={1: MapUpdate({})}), UpdateConfig(fields={2: MapUpdate({})}), OK),
         (UpdateConfig(fields={1: MapUpdate({})}), UpdateConfig(fields={1: MapUpdate({})}), INCOMPATIBLE),
         # One operation may change maps with different rules: the worst verdict counts.

@@ -10,10 +10,14 @@ import pyarrow as pa
 import pytest
 from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import DatasetNotFoundError
+from lance_engine.format.operations import Append, MapUpdate, UpdateConfig
+from lance_engine.format.pb import table_pb2
 from lance_engine.format.row_ids import encode_row_ids
 from lance_engine.io import MemoryStore
 from lance_engine.io.manifest_names import NamingScheme
 from lance_engine.table import replaced
+from lance_engine.table.commit import commit
+from lance_engine.table.conflicts import Verdict, check
 from lance_engine.table.constraints import Key
 from lance_engine.table.defaults import _next_row_id
 from lance_engine.table.deletions import of_fragments
@@ -54,6 +58,16 @@ def test_the_next_row_id_is_after_those_of_the_fragment() -> None:
     assert _next_row_id(fragment) == 0
     fragment.row_ids = encode_row_ids(pa.array([4, 9, 2], pa.uint64()).to_numpy())
     assert _next_row_id(fragment) == 10
+    empty = table_pb2.U64Segment(range=table_pb2.U64Segment.Range(start=0, end=0))
+    fragment.row_ids, fragment.physical_rows = table_pb2.RowIdSequence(segments=[empty]), 0
+    fragment.row_ids = fragment.row_ids.SerializeToString()
+    assert _next_row_id(fragment) == 0
+
+
+def test_metadata_of_the_schema_and_of_a_field_are_apart() -> None:
+    schema, field = UpdateConfig(schema_metadata=MapUpdate({})), UpdateConfig(fields={1: MapUpdate({})})
+    assert check(schema, field) is check(field, schema) is Verdict.COMPATIBLE
+    assert check(schema, schema) is Verdict.INCOMPATIBLE
 
 
 def test_a_dataset_of_which_nothing_is_left_was_not_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,9 +86,6 @@ def test_commits_are_validated_against_the_newest_version_and_what_others_did() 
     first = write_dataset(rows, store)
     write_dataset(rows, store, "append")
     seen: list[Any] = []
-    from lance_engine.format.operations import Append
-    from lance_engine.table.commit import commit
-
     commit(
         store,
         Append(tuple(first.fragments)),
