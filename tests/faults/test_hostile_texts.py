@@ -290,7 +290,7 @@ def test_sessions(received: list[str], engine: str) -> None:
 
 
 @pytest.mark.sampled(1)
-@pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
+@pytest.mark.parametrize("engine", ["duckdb", pytest.param("datafusion", marks=pytest.mark.slow)])
 def test_own_connections(received: list[str], engine: str) -> None:
     run: Callable[[str], Any]
     if engine == "duckdb":

@@ -14,7 +14,7 @@ Case = TypeVar("Case")
 FACTOR = int(os.environ.get("LANCE_SQL_EXAMPLES", "1"))
 
 #: How many cases of a test run in a quick run if it does not say so, by folder.
-MOST = {"differential": 8, "faults": 8, "interop": 8, "property": 8, "sql": 8, "unit": 20}
+MOST = {"differential": 8, "faults": 6, "interop": 6, "property": 6, "sql": 6, "unit": 16}
 
 
 def examples(quick: int) -> int:
