@@ -115,7 +115,9 @@ def explained(member: Any) -> set[str]:
 
 
 def on_config(config: Any, **_: Any) -> Any:
-    """The foot of every page names the version that the site describes."""
+    """The foot of every page names the version that the site describes; links to edit need a repository."""
+    if not config.repo_url:
+        config.edit_uri = None
     config.copyright = f"lance-sql {lance_sql.__version__}"
     return config
 
