@@ -144,6 +144,17 @@ def _ranges_with_deleted_rows() -> None:
     RowsReader.any_deleted = lambda self, begin, end: False  # type: ignore[method-assign]
 
 
+def _deleted_rows_beyond_a_fragment() -> None:
+    """Deletion files may name rows that the fragment does not have."""
+    from lance_engine.format import deletion
+    from lance_engine.table import deletions
+
+    def unbounded(data: bytes, kind: Any, physical_rows: int) -> Any:
+        return deletion.decode_deletions(data, kind, 1 << 32)
+
+    deletions.decode_deletions = unbounded
+
+
 def _once(make: Callable[[], Any]) -> Callable[[], Any]:
     made: list[Any] = []
 
@@ -165,6 +176,7 @@ FAULTS: Final[dict[str, tuple[Callable[[], None], tuple[str, ...]]]] = {
     "conditions of other values": (_conditions_of_other_values, ("queries",)),
     "failed PREPARE removes a statement": (_failed_prepare_removes, ("sessions",)),
     "one source row of a key": (_one_source_row_of_a_key, ("twins",)),
+    "deleted rows beyond a fragment": (_deleted_rows_beyond_a_fragment, ("structured",)),
     "ranges with deleted rows": (_ranges_with_deleted_rows, ("pylance",)),
 }
 
