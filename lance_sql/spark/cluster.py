@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
+from lance_engine import errors
 from lance_engine.base import Reporter
-from lance_engine.errors import UnsupportedFeatureError
+from lance_engine.errors import LanceError, UnsupportedFeatureError
 from lance_engine.io import Store
 from lance_engine.write import DATA_FOLDER
 from pyspark import InheritableThread
@@ -19,6 +21,9 @@ from pyspark.sql import SparkSession
 QUIET_SECONDS: Final = 3.0
 SECONDS_BETWEEN_LOOKS: Final = 0.2
 MAX_ABORT_SECONDS: Final = 20.0
+
+#: An error of ours at the end of a stack, before that of the JVM.
+_OURS: Final = re.compile(r"^lance_engine\.errors\.(\w+): (.*?)(?=\n\n|\n\tat |\Z)", re.MULTILINE | re.DOTALL)
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -86,9 +91,19 @@ def watched(
         raise
     succeeded, value = outcome[0]
     if not succeeded:
+        ours = _of_task(value)
+        if ours is not None:
+            raise ours from None  # the stacks of Spark and its worker say no more
         raise value
     result: Result = value
     return result
+
+
+def _of_task(error: Exception) -> LanceError | None:
+    """Our own error that a task raised, which Spark passes on as text."""
+    found = list(_OURS.finditer(str(error)))
+    kind = getattr(errors, found[-1][1], None) if found else None
+    return kind(found[-1][2].strip()) if isinstance(kind, type) and issubclass(kind, LanceError) else None
 
 
 def spark_context(spark: SparkSession) -> Any:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -14,6 +15,7 @@ import pyarrow as pa
 from lance_engine.errors import (
     DatasetExistsError,
     DatasetNotFoundError,
+    InvalidArgumentError,
     InvalidFilterError,
     UnsupportedFeatureError,
 )
@@ -23,6 +25,9 @@ from pyspark.sql.types import NullType, StructField, StructType
 
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.catalog.metadata import COMMENT, metadata_table, table_comment
+from lance_sql.errors import SqlError
+from lance_sql.spark.alterations import alter
+from lance_sql.spark.defaults import with_stored_defaults
 from lance_sql.spark.facts import KEY, with_facts
 from lance_sql.spark.job import check_stable_row_ids
 from lance_sql.spark.options import OURS, Options
@@ -32,9 +37,14 @@ from lance_sql.spark.pushed import row_filter
 from lance_sql.spark.reader import schema_of
 from lance_sql.spark.search_table import AskedSearch, version_of
 from lance_sql.spark.summaries import summaries
-from lance_sql.spark.table_properties import FORMAT, declaration, with_property
-from lance_sql.spark.types import check_storable, spark_schema, stored_schema, with_comments
-from lance_sql.spark.versions import arrow_schema
+from lance_sql.spark.table_properties import (
+    FORMAT,
+    Declaration,
+    declaration,
+    property_change,
+    shown_properties,
+)
+from lance_sql.spark.types import spark_schema
 from lance_sql.text.metadata_tables import METADATA_TABLES
 
 #: Procedures whose work ViewColumns.java has tasks do.
@@ -86,9 +96,8 @@ def _load(options: Options, command: Mapping[str, Any]) -> StructType:
         chosen = {"version": int(version)} if version.isdecimal() else {"tag": version}
     elif "as_of" in command:
         chosen = {"as_of": command["as_of"].replace("Z", "+00:00")}
-    namespace = command["namespace"]
-    if search is None and namespace and command["table"] in METADATA_TABLES and _open(at) is None:
-        at, part = places(options).find(namespace[:-1], namespace[-1]), command["table"]
+    if search is None and command["namespace"] and _open(at) is None:
+        at, part = _described(options, command), command["table"]
     if at is None:
         return _answer(_MISSING)
     texts = _texts(options, at, **{OURS + "part": part}, **chosen)
@@ -104,12 +113,32 @@ def _load(options: Options, command: Mapping[str, Any]) -> StructType:
         found = AskedSearch(dataset, search).schema
         texts = _texts(options, at, version=dataset.version, **{OURS + "search": json.dumps(search)})
         return _answer({"options": texts}, spark_schema(found))
-    properties = {**dataset.snapshot.manifest.config, "provider": FORMAT, "location": dataset.uri}
+    properties = {**shown_properties(dataset), "provider": FORMAT, "location": dataset.uri}
     comment = table_comment(dataset)
     if comment is not None:
         properties[COMMENT] = comment
     answer = {"options": texts, "properties": properties}
-    return _answer(answer, with_facts(schema_of(read, dataset), dataset))
+    schema = with_stored_defaults(schema_of(read, dataset), dataset.storage_schema)
+    return _answer(answer, with_facts(schema, dataset))
+
+
+def _described(options: Options, command: Mapping[str, Any]) -> Options | None:
+    """The table whose name is that of the namespace, in its place or in the current namespace of USE.
+
+    SqlError if it has no metadata table of that name, and there is no such namespace; None without a table.
+    """
+    known = places(options)
+    *parents, table = command["namespace"]
+    current = [] if parents else command.get("current", [])
+    found = next((at for at in (known.find(one, table) for one in (parents, current)) if _open(at)), None)
+    if command["table"] in METADATA_TABLES or found is None:
+        return found
+    if known.namespaces(command["namespace"]) is None:
+        raise SqlError(
+            f"Unknown metadata table '{command['table']}' of the table '{table}'",
+            remedy=f"Choose from {', '.join(METADATA_TABLES)}",
+        )
+    return None
 
 
 def _plain_numbers(schema: pa.Schema) -> pa.Schema:
@@ -153,7 +182,7 @@ def _create(options: Options, command: Mapping[str, Any]) -> Mapping[str, Any] |
 
     A checked table is then written with its rows, and `_configure` completes it.
     """
-    declared = declaration(StructType.fromJson(json.loads(command["schema"])), command["properties"])
+    declared = _declared(options, command)
     place = _at(options, command)
     existing = _open(place)
     if existing is not None and not command["replaces"]:
@@ -180,9 +209,20 @@ def _create(options: Options, command: Mapping[str, Any]) -> Mapping[str, Any] |
     return None
 
 
+def _declared(options: Options, command: Mapping[str, Any]) -> Declaration:
+    """What the statement declares. SHOW CREATE TABLE has the location, which the catalog chooses."""
+    properties = dict(command["properties"])
+    if "location" in properties:
+        path = places(options).new(command["namespace"], command["table"]).path
+        chosen = path if "://" in path else os.path.abspath(path)
+        if properties["location"].removeprefix("file://").removeprefix("file:") == chosen:
+            del properties["location"]
+    return declaration(StructType.fromJson(json.loads(command["schema"])), properties)
+
+
 def _configure(options: Options, command: Mapping[str, Any]) -> None:
     """Store the properties of a new table that belong to the user."""
-    declared = declaration(StructType.fromJson(json.loads(command["schema"])), command["properties"])
+    declared = _declared(options, command)
     dataset = _existing(places(options).find(command["namespace"], command["table"]))
     if dataset.snapshot.manifest.config != declared.config:
         dataset.update_config(declared.config, replace=True)
@@ -221,40 +261,11 @@ def _rename(options: Options, command: Mapping[str, Any]) -> Mapping[str, Any] |
 
 
 def _alter(options: Options, command: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """One commit per change."""
     dataset = _open(_at(options, command))
     if dataset is None:
         return _MISSING
-    for change in command["changes"]:
-        dataset = _changed(dataset, change)
+    alter(dataset, command["changes"])
     return None
-
-
-def _changed(dataset: SqlDataset, change: Mapping[str, Any]) -> SqlDataset:
-    column = ".".join(change.get("column", ()))
-    match change["do"]:
-        case "add":
-            added = StructType.fromJson(json.loads(change["schema"]))
-            check_storable(added)
-            return dataset.add_columns(with_comments(stored_schema(added), added))
-        case "drop":
-            if change["if_exists"] and column not in dataset.schema.names:
-                return dataset
-            return dataset.drop_columns([column])
-        case "rename":
-            return dataset.rename_column(column, change["name"])
-        case "type":
-            wanted = StructType.fromJson(json.loads(change["schema"]))
-            check_storable(wanted)
-            return dataset.alter_column(column, type=arrow_schema(wanted).field(0).type)
-        case "comment":
-            return dataset.update_schema_metadata({COMMENT: change["comment"]}, column=column)
-        case "nullable":
-            return dataset.alter_column(column, nullable=change["nullable"])
-        case "property":
-            return with_property(dataset, change["key"], change["value"])
-        case other:
-            raise UnsupportedFeatureError(f"Unsupported change to a table: {other}", path=dataset.uri)
 
 
 def _delete(options: Options, command: Mapping[str, Any]) -> None:
@@ -284,6 +295,8 @@ def _call(options: Options, command: Mapping[str, Any]) -> Mapping[str, Any]:
         raise DatasetNotFoundError("Table not found", path=command["arguments"]["table"])
     arguments = {name: value for name, value in command["arguments"].items() if name != "table"}
     dataset = _existing(at)
+    if command["procedure"] == "create_like":
+        return _create_like(options, dataset, command["catalog"], **arguments)
     change = _FROM_VIEW.get(command["procedure"])
     if change is None:
         return call(dataset, command["procedure"], arguments)
@@ -292,6 +305,43 @@ def _call(options: Options, command: Mapping[str, Any]) -> Mapping[str, Any]:
     asked = {"view": arguments["view"], "columns": names, "options": _texts(options, at, **chosen)}
     rows = {"columns": [{"name": "columns", "type": "STRING"}], "rows": [[", ".join(names)]]}
     return {**rows, "from_view": asked}
+
+
+def _create_like(
+    options: Options,
+    source: SqlDataset,
+    catalog: str,
+    name: str,
+    if_not_exists: bool,
+    properties: Mapping[str, str] | None = None,
+) -> Mapping[str, Any]:
+    """A table without rows, with the columns of another one: types, defaults, comments, keys and settings."""
+    *namespace, table = table_name(name, catalog)
+    if namespace and places(options).namespaces(namespace) is None:
+        raise InvalidArgumentError(
+            f"The namespace '{'.'.join(namespace)}' does not exist", remedy="Create it with CREATE NAMESPACE"
+        )
+    changes = [property_change(source, key, value) for key, value in (properties or {}).items()]
+    exists = _open(places(options).find(namespace, table)) is not None
+    if exists and not if_not_exists:
+        raise DatasetExistsError(
+            f"The table '{'.'.join([*namespace, table])}' already exists",
+            remedy="Choose another name, or write IF NOT EXISTS",
+        )
+    if not exists:
+        at, version = places(options).new(namespace, table), source.snapshot.manifest.storage_version
+        write_dataset(
+            source.storage_schema.empty_table(),
+            at.path,
+            mode="create",
+            data_storage_version=None if version == "0.1" else version,  # which can only be read
+            stable_row_ids=source.snapshot.has_stable_row_ids,
+            storage_options=at.storage_options,
+        )
+        created = _existing(at)
+        for apply in changes:
+            created = apply(created)
+    return {"columns": [{"name": "created", "type": "BOOLEAN"}], "rows": [[not exists]]}
 
 
 def _existing(at: Options | None) -> SqlDataset:

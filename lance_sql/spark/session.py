@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import warnings
@@ -9,6 +10,7 @@ from typing import Final
 
 from lance_engine.base import LiveObjects, public
 from pyspark.errors import PySparkException
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from lance_sql.spark.java import java_problem
@@ -17,6 +19,7 @@ from lance_sql.spark.source import LanceDataSource, PlannedDataSource
 from lance_sql.spark.versions import (
     ALREADY_REGISTERED,
     PANDAS_WARNING,
+    QUERY_LOGGERS,
     has_class,
     has_jvm,
     set_active,
@@ -43,6 +46,8 @@ def local_session(*, cores: int = 2, memory: str = "4g") -> SparkSession:
         raise RuntimeError(problem)
     # Spark imports pandas and warns about version 3, which nothing here uses.
     warnings.filterwarnings("ignore", PANDAS_WARNING, FutureWarning)
+    for logger in QUERY_LOGGERS:
+        PySparkLogger.getLogger(logger).setLevel(logging.CRITICAL)
     # Otherwise Spark starts any "python3", which may not have this package.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     settings = {

@@ -14,11 +14,13 @@ from typing import Any, Final, TypeVar
 import pyarrow as pa
 import pyspark.sql.types as spark
 from lance_engine.base import BLOB_ENCODING
+from lance_engine.dataset import DatasetVersion
 from lance_engine.errors import ColumnNotFoundError, InvalidArgumentError, UnsupportedFeatureError
 from lance_engine.write import GENERAL_SCHEMES
 
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.catalog.metadata import COMMENT, with_table_comment
+from lance_sql.spark.defaults import with_defaults
 from lance_sql.spark.option_values import flag, one_of, positive, storage_version
 from lance_sql.spark.options import COMPRESSIONS, Options
 from lance_sql.spark.types import check_storable, with_comments, with_fixed_sizes
@@ -45,7 +47,7 @@ class Declaration:
 def declaration(columns: spark.StructType, properties: Mapping[str, str]) -> Declaration:
     """Check and apply the properties of a new table; nothing is written yet."""
     check_storable(columns)
-    schema = with_comments(arrow_schema(columns), columns)
+    schema = with_defaults(with_comments(arrow_schema(columns), columns), columns)
     settings: dict[str, Any] = {}
     config: dict[str, str] = {}
     for key, value in properties.items():
@@ -73,8 +75,31 @@ def declared_in(options: Options) -> Declaration | None:
     return declaration(columns, options.declared["properties"])
 
 
-def with_property(dataset: SqlDataset, key: str, value: str | None) -> SqlDataset:
-    """Set a property of an existing table, or remove it if `value` is None; one commit.
+def shown_properties(dataset: DatasetVersion) -> dict[str, str]:
+    """The properties with which CREATE TABLE declares a table like this one."""
+    shown = dict(dataset.snapshot.manifest.config)
+    if dataset.snapshot.has_stable_row_ids:
+        shown["lance.stable_row_ids"] = "true"
+    blobs = {field.name for field in dataset.snapshot.schema.fields if field.is_blob}
+    for field in dataset.storage_schema:
+        metadata = field.metadata or {}
+        settings = {
+            setting: metadata[key.encode()].decode("utf-8", "replace")
+            for setting, (key, _) in _HINTS.items()
+            if key.encode() in metadata
+        }
+        if pa.types.is_fixed_size_list(field.type):
+            settings[_SIZE] = str(field.type.list_size)
+        if pa.types.is_large_string(field.type):
+            settings[_LARGE_STRING] = "true"
+        if field.name in blobs:
+            settings[_ENCODING_OF_BLOBS] = "blob"
+        shown |= {f"{field.name}.{setting}": value for setting, value in settings.items()}
+    return shown
+
+
+def property_change(dataset: SqlDataset, key: str, value: str | None) -> Callable[[SqlDataset], SqlDataset]:
+    """The checked change, one commit, that sets a property of a table, or removes it if `value` is None.
 
     UnsupportedFeatureError for properties that are decided when a table is created.
     """
@@ -83,18 +108,18 @@ def with_property(dataset: SqlDataset, key: str, value: str | None) -> SqlDatase
         name, parse = _HINTS[of_column[1]]
         if value is not None:
             _parsed(key, value, parse)
-        return dataset.update_schema_metadata({name: value}, column=of_column[0])
-    if value is not None and (of_column is not None or key in _CREATION):
+        return lambda current: current.update_schema_metadata({name: value}, column=of_column[0])
+    if of_column is not None or key in _CREATION:
         raise UnsupportedFeatureError(
             f"The table property '{key}' is decided when a table is created",
             path=dataset.uri,
             remedy="Create a new table with it, as CREATE TABLE ... AS SELECT * FROM this one",
         )
     if key == COMMENT:
-        return with_table_comment(dataset, value)
+        return lambda current: with_table_comment(current, value)
     if value is not None:
         _refuse(key, value)
-    return dataset.update_config({key: value})
+    return lambda current: current.update_config({key: value})
 
 
 def _column_setting(key: str, names: list[str]) -> tuple[str, str] | None:
@@ -122,7 +147,7 @@ def _with_setting(schema: pa.Schema, key: str, column: str, setting: str, value:
         return schema.set(place, field.with_metadata({**(field.metadata or {}), name: value}))
     if setting == _SIZE:
         return with_fixed_sizes(schema, {column: _parsed(key, value, positive)})
-    if setting == "lance.encoding":
+    if setting == _ENCODING_OF_BLOBS:
         _parsed(key, value, one_of("blob"))
         changed = _typed(key, field, pa.types.is_binary, "BINARY", pa.large_binary())
         return schema.set(
@@ -197,8 +222,10 @@ _HINTS: Final[Mapping[str, tuple[str, Callable[[str], object]]]] = {
     "lance.minichunk-size": (f"{_ENCODING}minichunk-size", positive),
 }
 _SIZE: Final = "arrow.fixed-size-list.size"
+_LARGE_STRING: Final = "arrow.large_var_char"
+_ENCODING_OF_BLOBS: Final = "lance.encoding"
 #: Settings of a column that choose its stored type.
-_TYPES: Final = (_SIZE, "arrow.large_var_char", "lance.encoding")
+_TYPES: Final = (_SIZE, _LARGE_STRING, _ENCODING_OF_BLOBS)
 
 _Refusal = tuple[Callable[[str, str], bool], str, str]
 _REFUSED: Final[tuple[_Refusal, ...]] = (

@@ -68,6 +68,9 @@ BINARY_COLLATION: Final = "UTF8_BINARY"
 #: How Spark begins its warning about pandas 3.
 PANDAS_WARNING: Final = "PySpark does not yet fully support pandas"
 
+#: The loggers that print each error of a query with its stack in the JVM, before PySpark raises it.
+QUERY_LOGGERS: Final = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+
 #: The error of Spark 4.0 for a data source that it found itself.
 ALREADY_REGISTERED: Final = "DATA_SOURCE_ALREADY_EXISTS"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -210,7 +211,11 @@ def _add(session: Session, dataset: SqlDataset, definitions: list[exp.ColumnDef]
         fields.append(field)
     if not fields:
         return dataset
-    schema = pa.schema(fields)
+    return with_columns(dataset, pa.schema(fields), values)
+
+
+def with_columns(dataset: SqlDataset, schema: pa.Schema, values: Mapping[str, Values]) -> SqlDataset:
+    """Add the columns of `schema`, in one commit, with these values or null in the rows that exist."""
     if not values:
         return dataset.add_columns(schema)
     needed = [name for name in dataset.schema.names if any(name in columns for columns, _ in values.values())]
@@ -297,7 +302,11 @@ def _alter(session: Session, dataset: SqlDataset, action: exp.AlterColumn) -> Sq
     if options.get("allow_null") is not None:
         return dataset.alter_column(name, nullable=bool(options["allow_null"]))
     default = options.get("default")
-    text = as_written(default) if default else None
+    return set_default(dataset, name, as_written(default) if default else None)
+
+
+def set_default(dataset: SqlDataset, name: str, text: str | None) -> SqlDataset:
+    """Give a column another default, or none."""
     metadata = with_default(dataset.storage_schema.field(name), text).metadata or {}
     if text is not None:  # reject values of another type now, not at the next INSERT
         compile_value(stored_value(text, dataset.storage_schema.field(name)), dataset.storage_schema)

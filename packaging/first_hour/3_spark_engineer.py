@@ -27,6 +27,13 @@ spark.sql("DESCRIBE HISTORY lake.t").show()
 spark.sql("SELECT * FROM lake.t.versions").show()
 spark.sql("SELECT * FROM lake.t VERSION AS OF 2").show()
 spark.sql("OPTIMIZE lake.t").show()
+spark.sql("SELECT * FROM lake.t WITH (version = 2)").show()  # mistake
+spark.sql("CREATE TABLE lake.u LIKE lake.t").show()
+spark.sql("ALTER TABLE lake.u ADD COLUMN n INT DEFAULT 5")
+spark.sql("INSERT INTO lake.u (id) VALUES (3)")
+spark.sql("USE lake")
+spark.sql("SELECT * FROM u").show()
+spark.sql("SELECT version, operation FROM u.versions").show()
 frame.withColumn("extra", frame.id).write.format("lance").mode("append").save("sales.lance")  # mistake
 frame.write.format("lance").partitionBy("day").save("parts.lance")  # mistake
 frame.toPandas().head(2)

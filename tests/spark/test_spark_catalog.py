@@ -95,7 +95,7 @@ def test_names_that_are_missing_or_taken(ask: Ask, root: Path) -> None:
     ("statement", "remedy"),
     [
         ("CREATE TABLE shelf.db.parts (a INT, b INT) PARTITIONED BY (a)", "sort the rows"),
-        ("ALTER TABLE shelf.db.kept ADD COLUMN b INT FIRST", "at the end"),
+        ("ALTER TABLE shelf.db.kept ADD COLUMN b INT FIRST", "come last"),
         ("CREATE TABLE shelf.db.`../out` (a INT)", "cannot be the name"),
     ],
 )

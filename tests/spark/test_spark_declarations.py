@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import datetime
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import lance
+import pyarrow as pa
 import pytest
 from lance_engine.errors import LanceError
 from pyspark.errors import PySparkException
@@ -15,6 +17,8 @@ from pyspark.sql import SparkSession, datasource
 from pyspark.sql.types import StructType
 
 import lance_sql
+from lance_sql.catalog.defaults import DEFAULT_KEY
+from lance_sql.spark.defaults import with_stored_defaults
 from lance_sql.spark.table_properties import declaration
 
 pytestmark = pytest.mark.skipif(
@@ -186,3 +190,106 @@ def test_new_columns_of_a_merge_are_added_or_refused(ask: Ask) -> None:
         pytest.skip("schema evolution needs Spark 4.1")
     ask(merge.format("WITH SCHEMA EVOLUTION"))
     assert sorted(ask("SELECT * FROM dec.grown")) == [(1, None), (2, "x")]
+
+
+def test_properties_of_columns_are_shown_and_declare_the_same_table(ask: Ask, root: Path) -> None:
+    properties = {
+        "v.arrow.fixed-size-list.size": "2",
+        "s.arrow.large_var_char": "true",
+        "b.lance.encoding": "blob",
+        "id.lance.compression": "zstd",
+        "lance.stable_row_ids": "true",
+        "team": "data",
+    }
+    listed = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
+    columns = "(id BIGINT DEFAULT 7, v ARRAY<FLOAT>, s STRING, b BINARY)"
+    ask(f"CREATE TABLE dec.shown {columns} TBLPROPERTIES ({listed})")
+    assert dict(ask("SHOW TBLPROPERTIES dec.shown")) == properties
+    ((text,),) = ask("SHOW CREATE TABLE dec.shown")
+    ask(text.replace("dec.shown", "dec.again").replace("shown.lance", "again.lance"))
+    schemas = [lance_sql.open(root / f"{name}.lance").storage_schema for name in ("shown", "again")]
+    assert schemas[0].equals(schemas[1], check_metadata=True)
+    with pytest.raises(PySparkException, match="LOCATION"):
+        ask(text.replace("dec.shown", "dec.elsewhere"))
+
+
+def test_defaults_are_those_of_sessions(ask: Ask, root: Path) -> None:
+    declared = r"""n INT DEFAULT 5, s STRING DEFAULT 'it\'s \\', day DATE DEFAULT DATE'2024-01-01',
+        l ARRAY<INT> DEFAULT array(1, 2)"""
+    ask(f"CREATE TABLE dec.filled (id BIGINT, {declared})")
+    ask("INSERT INTO dec.filled (id) VALUES (1)")
+    lance_sql.sql(f"INSERT INTO '{root}/filled.lance' (id) VALUES (2)")
+    lance_sql.sql(f"ALTER TABLE '{root}/filled.lance' ALTER COLUMN n SET DEFAULT 1 + 5")
+    ask(
+        "MERGE INTO dec.filled t USING (SELECT 3L AS id) s ON t.id = s.id "
+        "WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)"
+    )
+    day = datetime.date(2024, 1, 1)
+    rows = [(number, n, "it's \\", day, [1, 2]) for number, n in ((1, 5), (2, 5), (3, 6))]
+    assert ask("SELECT * FROM dec.filled ORDER BY id") == rows
+    ask("UPDATE dec.filled SET n = DEFAULT WHERE id = 1")
+    ask("ALTER TABLE dec.filled ADD COLUMN more INT DEFAULT 9")
+    ask("ALTER TABLE dec.filled ALTER COLUMN n DROP DEFAULT")
+    ask("INSERT INTO dec.filled (id) VALUES (4)")
+    assert ask("SELECT id, n, more FROM dec.filled ORDER BY id") == [
+        (1, 6, 9),
+        (2, 5, 9),
+        (3, 6, 9),
+        (4, None, 9),
+    ]
+    ask("CREATE TABLE dec.plain AS SELECT * FROM dec.filled")
+    assert all(field.metadata is None for field in lance_sql.open(root / "plain.lance").storage_schema)
+
+
+def test_a_default_that_is_no_constant_is_an_error_of_inserts_alone() -> None:
+    stored = pa.schema([with_metadata_default("a", "getenv('HOME')"), with_metadata_default("b", "[1, 2]")])
+    found = with_stored_defaults(StructType.fromDDL("a INT, b ARRAY<INT>"), stored)
+    texts = [field.metadata["CURRENT_DEFAULT"] for field in found.fields]
+    assert texts[0].startswith("raise_error('The stored default")
+    assert texts[1] == "ARRAY(1, 2)"
+
+
+def with_metadata_default(name: str, text: str) -> pa.Field:
+    return pa.field(name, pa.int32(), metadata={DEFAULT_KEY: text.encode()})
+
+
+def test_a_table_like_another(ask: Ask, root: Path) -> None:
+    ask("CREATE TABLE dec.model (id BIGINT NOT NULL COMMENT 'key', v ARRAY<FLOAT>, n INT DEFAULT 5) "
+        "TBLPROPERTIES ('v.arrow.fixed-size-list.size' = '2', 'lance.stable_row_ids' = 'true')")  # fmt: skip
+    ask("CREATE TABLE dec.liked LIKE dec.model TBLPROPERTIES ('team' = 'data')")
+    ask("CREATE TABLE IF NOT EXISTS dec.liked LIKE dec.model")
+    model, liked = (lance_sql.open(root / f"{name}.lance") for name in ("model", "liked"))
+    assert liked.storage_schema.equals(model.storage_schema, check_metadata=True)
+    assert (liked.snapshot.has_stable_row_ids, liked.snapshot.manifest.config) == (True, {"team": "data"})
+    with pytest.raises(PySparkException, match=r"'liked' already exists"):
+        ask("CREATE TABLE dec.liked LIKE dec.model")
+    ask("CREATE OR REPLACE TEMPORARY VIEW seen AS SELECT 1 AS a, 'x' AS b")
+    ask("CREATE TABLE dec.viewed LIKE seen")
+    assert ask("SELECT * FROM dec.viewed") == []
+
+
+REFUSED_CHANGES = {
+    "ADD COLUMNS (a INT, b CHAR(3))": "char",
+    "SET TBLPROPERTIES ('p' = '1', 'lance.nothing' = '2')": "unknown",
+    "REPLACE COLUMNS (x INT)": "lose the values",
+    "ADD COLUMN m INT FIRST": "New columns come last",
+    "ALTER COLUMN seven FIRST": "New columns come last",
+    "CLUSTER BY (seven)": "sorted",
+}
+
+
+def test_a_change_that_is_refused_changes_nothing(ask: Ask, root: Path) -> None:
+    ask("CREATE TABLE dec.same AS SELECT 7 AS seven")
+    for change, message in REFUSED_CHANGES.items():
+        with pytest.raises(PySparkException, match=message):
+            ask(f"ALTER TABLE dec.same {change}")
+    assert lance_sql.open(root / "same.lance").version == 1
+    for declared, message in (
+        ("(a INT GENERATED ALWAYS AS (1))", "generated"),
+        ("(a BIGINT GENERATED ALWAYS AS IDENTITY)", "identity"),
+        ("(a INT PRIMARY KEY)", "add_key"),
+    ):
+        if hasattr(datasource, "DataSourceStreamArrowWriter"):  # older versions do not know them all
+            with pytest.raises(PySparkException, match=message):
+                ask(f"CREATE TABLE dec.absent {declared}")
+    assert not (root / "absent.lance").exists()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from namespace_server import namespace_server
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 import lance_sql
@@ -37,3 +38,18 @@ def test_tables_of_a_rest_server(spark: SparkSession, tmp_path: Path) -> None:
             spark.sql("SELECT * FROM served.nothing").collect()
         spark.sql("DROP TABLE served.s.t")
         assert not (tmp_path / "s_t.lance").exists()
+
+
+def test_metadata_tables_are_found_in_the_namespace_of_use(spark: SparkSession, tmp_path: Path) -> None:
+    session = spark.newSession()
+    session.conf.set("spark.sql.catalog.used", "lancesql.spark.LanceCatalog")
+    session.conf.set("spark.sql.catalog.used.path", str(tmp_path))
+    lance_sql.write({"id": [1]}, tmp_path / "s" / "o.lance")
+    lance_sql.write({"id": [1]}, tmp_path / "s" / "o" / "t.lance")  # a namespace of the same name
+    session.sql("USE used.s")
+    for name in ("tags", "indexes", "fragments"):
+        assert session.sql(f"DESCRIBE o.{name}").count() > 0
+    assert session.sql("SELECT version FROM o.versions").collect() == [(1,)]
+    assert session.sql("SELECT id FROM s.o.t").collect() == [(1,)]
+    with pytest.raises(PySparkException, match="Unknown metadata table 't' of the table 'o'"):
+        session.sql("SELECT * FROM o.t")

@@ -188,6 +188,20 @@ def test_a_statement_is_one_version_and_keeps_what_spark_rounds(run: Run, root: 
     ]
 
 
+def test_the_rows_of_a_change_are_counted_by_its_fragments(run: Run, root: Path) -> None:
+    lance_sql.write(_table(10), root / "counted.lance")
+    before = lance_sql.open(root / "counted.lance").version
+    run(
+        "MERGE INTO yard.counted t USING (SELECT id, 1D AS x FROM range(8, 13)) s ON t.id = s.id "
+        "WHEN MATCHED THEN UPDATE SET x = s.x WHEN NOT MATCHED THEN INSERT (id, x) VALUES (s.id, s.x)"
+    )
+    (count,) = run(
+        "SELECT sum(rows) AS n FROM yard.counted.fragments WHERE fragment_id NOT IN "
+        f"(SELECT fragment_id FROM yard.counted.fragments VERSION AS OF {before})"
+    )
+    assert count.n == 5  # two changed, three inserted
+
+
 def test_conditions_of_which_spark_knows_no_filter_delete_all_their_rows(run: Run, root: Path) -> None:
     """Spark's filters for DELETE lack the side of an OR that they cannot express."""
     lance_sql.write(_table(60), root / "sides.lance")

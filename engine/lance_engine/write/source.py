@@ -125,11 +125,37 @@ def _cast(array: pa.Array, wanted: pa.Field) -> pa.Array:
     if not _may_cast(array.type, wanted.type):
         raise _mismatch(array.type, wanted)
     try:
-        cast = array.cast(wanted.type)
+        cast = _with_values(array, wanted.type).cast(wanted.type)
         check_finite(array, cast)
         return cast
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise _mismatch(array.type, wanted, str(error)) from error
+
+
+def _with_values(array: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """The array with buffers of values: Arrow's cast of lists to fixed-size lists reads them for nulls, too.
+
+    Arrays from other processes, such as those of Spark, have none if all their lists are null or empty.
+    """
+    if not _lacks_values(array):
+        return array
+    return pa.concat_arrays([array, pa.array([_one_value(wanted)], array.type)]).slice(0, len(array))
+
+
+def _lacks_values(array: pa.Array) -> bool:
+    kind = array.type
+    if pa.types.is_struct(kind):
+        return any(_lacks_values(array.field(place)) for place in range(kind.num_fields))
+    return _is_list(kind) and (len(array.values) == 0 or _lacks_values(array.values))
+
+
+def _one_value(kind: pa.DataType) -> Any:
+    """A value with one value in each list, or as many as the type says."""
+    if pa.types.is_struct(kind):
+        return {field.name: _one_value(field.type) for field in kind}
+    if pa.types.is_fixed_size_list(kind):
+        return [_one_value(kind.value_type)] * kind.list_size
+    return [_one_value(kind.value_type)] if _is_list(kind) else None
 
 
 def _is_json(field: pa.Field) -> bool:

@@ -79,3 +79,35 @@ def test_names_must_be_unambiguous() -> None:
         fit(twice, pa.schema([("a", pa.int64())]))
     with pytest.raises(SchemaMismatchError, match=r"[Cc]olumn 'A' not found"):
         fit(pa.table({"A": [1]}), pa.schema([("a", pa.int64())]))
+
+
+NO_VALUES = pa.Array.from_buffers(pa.float32(), 0, [None, None])
+
+
+def _nulls(count: int, values: pa.Array) -> pa.Array:
+    """Null lists from another process, which sends no buffers of values that do not exist."""
+    valid, offsets = pa.py_buffer(b"\0"), pa.py_buffer(b"\0" * 4 * (count + 1))
+    return pa.Array.from_buffers(
+        pa.list_(values.type), count, [valid, offsets], children=[values], null_count=count
+    )
+
+
+@pytest.mark.parametrize(
+    ("offered", "wanted"),
+    [
+        (_nulls(2, NO_VALUES), pa.list_(pa.float32(), 3)),
+        (
+            pa.ListArray.from_arrays(pa.array([0, 2], pa.int32()), _nulls(2, NO_VALUES)),
+            pa.list_(pa.list_(pa.float32(), 3)),
+        ),
+        (
+            pa.StructArray.from_arrays([_nulls(1, NO_VALUES)], names=["v"]),
+            pa.struct([("v", pa.list_(pa.float32(), 3))]),
+        ),
+    ],
+)
+def test_null_lists_without_values_become_fixed_size_lists(offered: pa.Array, wanted: pa.DataType) -> None:
+    """Arrow's own cast crashes the process."""
+    found = fit(pa.table({"v": offered}), pa.schema([("v", wanted)]))
+    assert found["v"].to_pylist() == offered.to_pylist()
+    found["v"].validate(full=True)

@@ -20,15 +20,19 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
 import java.util.stream.Stream;
 import org.apache.spark.sql.catalyst.analysis.NamespaceAlreadyExistsException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.analysis.NonEmptyNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.connector.catalog.CatalogManager;
 import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.NamespaceChange;
@@ -37,7 +41,9 @@ import org.apache.spark.sql.connector.catalog.StagedTable;
 import org.apache.spark.sql.connector.catalog.StagingTableCatalog;
 import org.apache.spark.sql.connector.catalog.SupportsNamespaces;
 import org.apache.spark.sql.connector.catalog.Table;
+import org.apache.spark.sql.connector.catalog.TableCatalogCapability;
 import org.apache.spark.sql.connector.catalog.TableChange;
+import org.apache.spark.sql.connector.catalog.TableInfo;
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.types.StructType;
@@ -66,6 +72,12 @@ public final class LanceCatalog implements StagingTableCatalog, SupportsNamespac
     return name;
   }
 
+  /** Everything, so that {@link NewTable} refuses what Lance lacks, in one sentence with the remedy. */
+  @Override
+  public Set<TableCatalogCapability> capabilities() {
+    return EnumSet.allOf(TableCatalogCapability.class);
+  }
+
   @Override
   public Identifier[] listTables(String[] namespace) throws NoSuchNamespaceException {
     requireNamespace(namespace);
@@ -91,6 +103,8 @@ public final class LanceCatalog implements StagingTableCatalog, SupportsNamespac
   }
 
   private Table load(Identifier table, ObjectNode which) throws NoSuchTableException {
+    ArrayNode current = which.putArray("current");
+    Stream.of(currentNamespace()).forEach(current::add);
     StructType schema = calls.load(table, which);
     if (schema == null) {
       throw new NoSuchTableException(table);
@@ -99,6 +113,12 @@ public final class LanceCatalog implements StagingTableCatalog, SupportsNamespac
     Map<String, String> options = calls.options(answer.path("options"));
     Map<String, String> properties = CatalogCalls.texts(answer.path("properties"));
     return new LanceCatalogTable(table.toString(), schema, options, properties, calls);
+  }
+
+  /** The namespace of USE, which Spark adds to the name of a table, but not to that of a metadata table. */
+  private String[] currentNamespace() {
+    CatalogManager catalogs = SparkSession.active().sessionState().catalogManager();
+    return catalogs.currentCatalog() == this ? catalogs.currentNamespace() : new String[0];
   }
 
   /** The rows of a table that a search finds; see {@link SearchFunctions}. */
@@ -129,6 +149,26 @@ public final class LanceCatalog implements StagingTableCatalog, SupportsNamespac
     } catch (NoSuchTableException error) {
       throw new IllegalStateException("The table that was just created is gone", error);
     }
+  }
+
+  @Override
+  public Table createTable(Identifier table, TableInfo created)
+      throws TableAlreadyExistsException, NoSuchNamespaceException {
+    NewTable.refuseConstraints(created);
+    return StagingTableCatalog.super.createTable(table, created);
+  }
+
+  @Override
+  public StagedTable stageReplace(Identifier table, TableInfo created)
+      throws NoSuchTableException, NoSuchNamespaceException {
+    NewTable.refuseConstraints(created);
+    return StagingTableCatalog.super.stageReplace(table, created);
+  }
+
+  @Override
+  public StagedTable stageCreateOrReplace(Identifier table, TableInfo created) throws NoSuchNamespaceException {
+    NewTable.refuseConstraints(created);
+    return StagingTableCatalog.super.stageCreateOrReplace(table, created);
   }
 
   @Override
@@ -168,6 +208,7 @@ public final class LanceCatalog implements StagingTableCatalog, SupportsNamespac
   public Table alterTable(Identifier table, TableChange... changes) throws NoSuchTableException {
     ObjectNode command = CatalogCalls.command("alter", table);
     ArrayNode list = command.putArray("changes");
+    TableChanges.refuseNewColumns(changes);
     for (TableChange change : changes) {
       list.add(TableChanges.json(change));
     }
@@ -206,12 +247,10 @@ public final class LanceCatalog implements StagingTableCatalog, SupportsNamespac
   public UnboundProcedure loadProcedure(Identifier which) {
     boolean ours = which.namespace().length == 1 && which.namespace()[0].equalsIgnoreCase(PROCEDURES);
     UnboundProcedure found = ours ? LanceProcedure.find(which.name().toLowerCase(Locale.ROOT), name, calls) : null;
-    if (found == null) {
-      throw new UnsupportedOperationException(
-          "There is no procedure " + which + ": choose from " + String.join(", ", LanceProcedure.names())
-              + ", and write CALL " + name + "." + PROCEDURES + ".NAME(...)");
+    if (found == null && !ours) { // Spark searches for names without a namespace in several places
+      throw new UnsupportedOperationException("There is no procedure " + which);
     }
-    return found;
+    return found == null ? LanceProcedure.unknown(which.name(), name) : found;
   }
 
   // Spark 4.0 does not check.

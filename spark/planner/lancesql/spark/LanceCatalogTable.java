@@ -86,6 +86,12 @@ final class LanceCatalogTable extends LanceTable implements SupportsRowLevelOper
     return all;
   }
 
+  /** Spark has asked the catalog for this version. */
+  @Override
+  boolean chosenBySpark(String option) {
+    return PythonSource.anyOf(option, Set.of("versionasof", "timestampasof"));
+  }
+
   @Override
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
     return new Writes(info, facts().version());

@@ -84,12 +84,37 @@ record LanceProcedure(String name, ProcedureParameter[] parameters, String catal
     know(ViewColumns.ADD, columns, view);
     know(ViewColumns.UPDATE, columns, view);
     know("restore", required("version", "A version or a tag"));
+    ProcedureParameter properties = optional("properties", options.dataType(), "NULL");
+    know("create_like", required("name", "The new table, such as 'db.t'"), ifNotExists, properties);
   }
 
   /** The procedure with this name, or null. */
   static LanceProcedure find(String name, String catalog, CatalogCalls calls) {
     ProcedureParameter[] parameters = KNOWN.get(name);
     return parameters == null ? null : new LanceProcedure(name, parameters, catalog, calls);
+  }
+
+  /** A procedure of another name: Spark would hide an error of the search for it, but not one of its use. */
+  static UnboundProcedure unknown(String name, String catalog) {
+    String message =
+        "Unknown procedure '" + name + "': choose from " + String.join(", ", KNOWN.keySet()) + ", and write CALL "
+            + catalog + ".system.NAME(...)";
+    return new UnboundProcedure() {
+      @Override
+      public String name() {
+        return name;
+      }
+
+      @Override
+      public String description() {
+        return message;
+      }
+
+      @Override
+      public BoundProcedure bind(StructType given) {
+        throw new UnsupportedOperationException(message);
+      }
+    };
   }
 
   static List<String> names() {

@@ -86,6 +86,10 @@ final class LanceScan implements Scan, SupportsReportStatistics {
 
   @Override
   public Batch toBatch() {
+    return PythonErrors.plain(this::batch);
+  }
+
+  private Batch batch() {
     Batch python =
         packed && asked.tasks() > 0
             ? asked.reads().batch(asked.options(), required, asked.query(), asked.tasks())
@@ -97,7 +101,8 @@ final class LanceScan implements Scan, SupportsReportStatistics {
   @Override
   public MicroBatchStream toMicroBatchStream(String checkpointLocation) {
     // A stream follows the versions to come, whichever is current now.
-    return PythonSource.scan(columns, given).toMicroBatchStream(checkpointLocation);
+    return PythonErrors.plainFrom(
+        PythonErrors.plain(() -> PythonSource.scan(columns, given).toMicroBatchStream(checkpointLocation)));
   }
 
   @Override

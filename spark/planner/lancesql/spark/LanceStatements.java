@@ -24,10 +24,11 @@ import java.util.stream.Stream;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.catalog.CatalogManager;
 import org.apache.spark.sql.connector.catalog.CatalogPlugin;
+import org.apache.spark.sql.connector.catalog.Identifier;
 
 /**
  * Statements about tables of a {@link LanceCatalog} that Spark does not know: each becomes a CALL of a procedure, or
- * another statement. They are those that lance-spark documents, and DESCRIBE HISTORY as Delta Lake has it.
+ * another statement. They are those that lance-spark documents, and those of Delta Lake that mean the same.
  */
 final class LanceStatements {
   private static final String NAME = "(?:`(?:[^`]|``)+`|\\w+)";
@@ -41,11 +42,12 @@ final class LanceStatements {
   private static final Pattern PART = Pattern.compile(NAME);
   private static final Pattern COMMENT = Pattern.compile("(" + TEXT + "|`[^`]*`)|--[^\\n]*|(?s:/\\*.*?\\*/)");
   private static final Pattern FIRST_WORD =
-      Pattern.compile("(?s)(?:\\s|--[^\\n]*\\n|/\\*.*?\\*/)*(?i:OPTIMIZE|VACUUM|SHOW|ALTER|REPLACE|DESCRIBE|DESC)\\b.*");
+      Pattern.compile("(?s)(?:\\s|--[^\\n]*\\n|/\\*.*?\\*/)*(?i:OPTIMIZE|VACUUM|RESTORE|SHOW|ALTER|CREATE|REPLACE|DESCRIBE|DESC)\\b.*");
 
-  /** In place of a procedure: a query of the versions, the newest first; and INSERT INTO ... REPLACE WHERE. */
+  /** In place of a procedure: a query of the versions, the newest first; INSERT INTO ... REPLACE WHERE; a new table. */
   private static final String HISTORY = "(history)";
   private static final String REPLACED = "(replaced)";
+  private static final String LIKE = "create_like";
 
   private static final String WITH = " [WITH ( {options} )]";
   private static final String AT = " [AS OF <[BRANCH {branch}] VERSION {version} | BRANCH {branch2} | TAG {of_tag}>]";
@@ -58,6 +60,9 @@ final class LanceStatements {
       List.of(
           new Statement("OPTIMIZE {table}" + WITH, "optimize"),
           new Statement("VACUUM {table}" + WITH, "vacuum"),
+          new Statement("VACUUM {table} [RETAIN {retain_hours} HOURS] [{dry_run}]", "vacuum"),
+          new Statement("RESTORE [TABLE] {table} TO [VERSION AS OF] {version}", "restore"),
+          new Statement("CREATE TABLE [{if_not_exists}] {table} LIKE {source} [USING lance] [TBLPROPERTIES ( {options} )]", LIKE),
           new Statement("<DESCRIBE | DESC> HISTORY {table}", HISTORY),
           new Statement("ALTER TABLE {table} CREATE INDEX {name} USING {kind} ( {column} )" + WITH, "create_index", "replace => true"),
           new Statement("ALTER TABLE {table} DROP INDEX {name}", "drop_index"),
@@ -88,7 +93,27 @@ final class LanceStatements {
     }
     List<String> table = parts(given.matcher.group("table"));
     LanceCatalog catalog = catalog(session, table);
+    if (catalog != null && given.statement.procedure.equals(LIKE)) {
+      return like(catalog, table, given.matcher);
+    }
     return catalog == null ? text : given.statement.forSpark(catalog.name(), table, given.matcher);
+  }
+
+  /** A table of the same catalog has more than Spark knows of; of another table or a view, the columns. */
+  private String like(LanceCatalog catalog, List<String> table, Matcher given) {
+    List<String> source = parts(given.group("source"));
+    String properties = given.group("options");
+    boolean absent = given.group("ifnotexists") != null;
+    boolean named = catalog(session, source) == catalog;
+    String[] namespace = source.subList(0, source.size() - 1).toArray(String[]::new);
+    if (named && catalog.tableExists(Identifier.of(namespace, source.get(source.size() - 1)))) {
+      return "CALL " + quoted(catalog.name()) + ".system." + LIKE + "(table => " + literal(qualified(source)) + ", name => "
+          + literal(qualified(table)) + ", if_not_exists => " + absent
+          + (properties == null ? ")" : ", properties => " + Statement.map(properties) + ")");
+    }
+    return "CREATE TABLE " + (absent ? "IF NOT EXISTS " : "") + given.group("table")
+        + (properties == null ? "" : " TBLPROPERTIES (" + properties + ")")
+        + " AS SELECT * FROM " + given.group("source") + " LIMIT 0";
   }
 
   /** Explains a statement of this class that Spark's parser does not know: its table is in another catalog. */
@@ -186,12 +211,12 @@ final class LanceStatements {
 
     private static String kind(String argument) {
       return switch (argument) {
-        case "table", "view" -> QUALIFIED;
+        case "table", "source", "view" -> QUALIFIED;
         case "column", "columns" -> QUALIFIED + "(?:\\s*,\\s*" + QUALIFIED + ")*";
         case "options" -> OPTIONS;
         case "rest" -> "(?s:.+?)";
-        case "version" -> "\\d+";
-        case "if_exists", "if_not_exists" -> "(?i:\\b" + argument.replace("_", "\\s+") + "\\b)";
+        case "version", "retain_hours" -> "\\d+";
+        case "if_exists", "if_not_exists", "dry_run" -> "(?i:\\b" + argument.replace("_", "\\s+") + "\\b)";
         default -> NAME;
       };
     }
@@ -230,8 +255,8 @@ final class LanceStatements {
     private static String value(String argument, String text, List<String> table) {
       return switch (argument) {
         case "table" -> literal(qualified(table));
-        case "version" -> text;
-        case "if_exists", "if_not_exists" -> "true";
+        case "version", "retain_hours" -> text;
+        case "if_exists", "if_not_exists", "dry_run" -> "true";
         case "options" -> map(text);
         case "column", "columns", "view" -> literal(text);
         default -> literal(unquoted(text));

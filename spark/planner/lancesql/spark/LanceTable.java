@@ -14,6 +14,7 @@
 package lancesql.spark;
 
 import java.util.Map;
+import java.util.Set;
 import java.util.stream.Stream;
 import org.apache.spark.sql.connector.catalog.SupportsMetadataColumns;
 import org.apache.spark.sql.connector.catalog.MetadataColumn;
@@ -36,6 +37,10 @@ class LanceTable extends PythonTable implements SupportsMetadataColumns {
 
   /** What lance-spark appends to the names of blob columns; a scan refuses such columns. */
   static final String BLOB_PLACE = "__blob_(pos|size)";
+
+  /** Options that say what is loaded: a table that is loaded cannot obey them. */
+  private static final Set<String> LOADED =
+      Set.of("path", "version", "versionasof", "tag", "asof", "timestampasof", "branch", "columns", "rowid");
 
   private final StructType columns;
   private final CaseInsensitiveStringMap options;
@@ -70,6 +75,7 @@ class LanceTable extends PythonTable implements SupportsMetadataColumns {
 
   /** A scan of the version that these facts describe. */
   ScanBuilder newScanBuilder(CaseInsensitiveStringMap given, TableFacts facts) {
+    refuse(given, LOADED);
     CaseInsensitiveStringMap all = PythonSource.with(withOptions(given), PythonSource.given(given));
     boolean checked = options.keySet().containsAll(given.keySet()); // Python has seen these options
     return new LanceScanBuilder(columns, facts, all, reads, checked);
@@ -77,6 +83,7 @@ class LanceTable extends PythonTable implements SupportsMetadataColumns {
 
   @Override
   public WriteBuilder newWriteBuilder(LogicalWriteInfo given) {
+    refuse(given.options(), Set.of("path"));
     Map<String, String> names = PythonSource.given(given.options());
     LogicalWriteInfo info = PythonSource.info(given, PythonSource.with(withOptions(given.options()), names));
     WriteBuilder builder = super.newWriteBuilder(info);
@@ -88,6 +95,23 @@ class LanceTable extends PythonTable implements SupportsMetadataColumns {
     CaseInsensitiveStringMap packed = PythonSource.with(info.options(), Map.of(PythonSource.OURS + "packed", rows.json()));
     WriteBuilder python = super.newWriteBuilder(PythonSource.info(info, packed, PackedBatch.PACKED));
     return new PackedWrite.Builder(python, builder, rows);
+  }
+
+  private void refuse(CaseInsensitiveStringMap given, Set<String> names) {
+    given.forEach(
+        (name, value) -> {
+          if (PythonSource.anyOf(name, names) && !value.equals(options.get(name)) && !chosenBySpark(name)) {
+            throw new UnsupportedOperationException(
+                "The option '" + name + "' would have no effect on a table that is loaded: name columns in SELECT, a"
+                    + " version or tag in VERSION AS OF, a time in TIMESTAMP AS OF, and read a branch with"
+                    + " spark.read.format(\"lance\").option(\"branch\", name).load(path)");
+          }
+        });
+  }
+
+  /** Whether Spark obeys an option itself, when it loads a table. */
+  boolean chosenBySpark(String option) {
+    return false;
   }
 
   final CaseInsensitiveStringMap withOptions(CaseInsensitiveStringMap given) {

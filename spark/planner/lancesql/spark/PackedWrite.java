@@ -63,7 +63,7 @@ record PackedWrite(Write python, Write unpacked, StructType schema) implements W
 
   @Override
   public StreamingWrite toStreaming() {
-    return unpacked.toStreaming();
+    return PythonErrors.plainFrom(unpacked.toStreaming());
   }
 
   @Override
@@ -89,7 +89,7 @@ record PackedWrite(Write python, Write unpacked, StructType schema) implements W
   private record Job(BatchWrite python, StructType schema) implements BatchWrite {
     @Override
     public DataWriterFactory createBatchWriterFactory(PhysicalWriteInfo info) {
-      DataWriterFactory made = PythonErrors.inTasks(PythonErrors.plain(() -> python.createBatchWriterFactory(info)));
+      DataWriterFactory made = PythonErrors.plainFrom(PythonErrors.plain(() -> python.createBatchWriterFactory(info)));
       return schema == null ? made : new Factory(made, schema);
     }
 

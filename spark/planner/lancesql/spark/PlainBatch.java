@@ -26,6 +26,6 @@ record PlainBatch(Batch python) implements Batch {
 
   @Override
   public PartitionReaderFactory createReaderFactory() {
-    return PythonErrors.inTasks(PythonErrors.plain(python::createReaderFactory));
+    return PythonErrors.plainFrom(PythonErrors.plain(python::createReaderFactory));
   }
 }

@@ -28,21 +28,36 @@ import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
+import org.apache.spark.SparkException;
 import org.apache.spark.SparkThrowable;
 import org.apache.spark.api.python.PythonException;
 import org.apache.spark.sql.AnalysisException;
 import org.apache.spark.sql.connector.read.PartitionReader;
+import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.connector.write.DataWriter;
+import org.apache.spark.sql.connector.write.DataWriterFactory;
+import org.apache.spark.sql.connector.write.streaming.StreamingDataWriterFactory;
 import scala.Option;
 import scala.jdk.javaapi.CollectionConverters;
 
 /** Errors of Python, as Python says them: without the stack that Spark puts before the message. */
 final class PythonErrors {
   private static final String TRACEBACK = "Traceback (most recent call last):";
-  /** The first line after the last stack; the message may have more lines. */
-  private static final Pattern LAST = Pattern.compile("(?m)^([A-Za-z_][\\w.]*\\.)?([A-Z]\\w*): ");
-  /** The modules of our own errors; the stack of any other may help to find a mistake. */
-  private static final String OURS = "lance_";
+  /** An error, which may have more lines, after its stack and before that of another one that it led to. */
+  private static final String ERROR =
+      "([A-Z]\\w*): (.*?)(?=\\n\\n(?:During handling of the above|The above exception was)|\\z)";
+  /** Our own errors; the stack of any other may help to find a mistake. */
+  private static final Pattern OURS = Pattern.compile("(?ms)^lance_[\\w.]*\\." + ERROR);
+  private static final Pattern ANY = Pattern.compile("(?ms)^(?:[A-Za-z_][\\w.]*\\.)?" + ERROR);
+  /** What parts that run Python make, which runs Python too. */
+  private static final List<Class<?>> MADE =
+      List.of(
+          DataWriter.class,
+          DataWriterFactory.class,
+          PartitionReader.class,
+          PartitionReaderFactory.class,
+          StreamingDataWriterFactory.class);
 
   private PythonErrors() {}
 
@@ -54,9 +69,9 @@ final class PythonErrors {
     }
   }
 
-  /** A factory that is sent to tasks, with plain errors of the reader or writer that it makes there. */
+  /** A part of Spark that runs Python, with plain errors of its own and of what it makes, also in tasks. */
   @SuppressWarnings("unchecked")
-  static <T> T inTasks(T python) {
+  static <T> T plainFrom(T python) {
     Set<Class<?>> kinds = new LinkedHashSet<>();
     for (Class<?> kind = python.getClass(); kind != null; kind = kind.getSuperclass()) {
       kinds.addAll(List.of(kind.getInterfaces()));
@@ -68,33 +83,40 @@ final class PythonErrors {
   private record Plain(Object python) implements InvocationHandler, Serializable {
     @Override
     public Object invoke(Object proxy, Method method, Object[] arguments) throws Throwable {
+      if (method.getName().equals("equals")) {
+        return proxy == arguments[0]; // streams are keys
+      }
       try {
         Object made = method.invoke(python, arguments);
-        return made instanceof DataWriter || made instanceof PartitionReader ? inTasks(made) : made;
+        return MADE.stream().anyMatch(kind -> kind.isInstance(made)) ? plainFrom(made) : made;
       } catch (InvocationTargetException error) {
-        throw shortened(error.getCause());
+        Throwable plain = shortened(error.getCause());
+        boolean allowed =
+            plain instanceof RuntimeException
+                || plain instanceof Error
+                || Stream.of(method.getExceptionTypes()).anyMatch(kind -> kind.isInstance(plain));
+        throw allowed ? plain : new IllegalStateException(plain.getMessage(), plain); // a proxy would hide its text
       }
     }
   }
 
   private static Throwable shortened(Throwable error) {
-    if (error instanceof AnalysisException analysis) {
-      Map<String, String> parameters = new HashMap<>(analysis.getMessageParameters());
-      Matcher last = last(parameters.get("msg"));
-      if (last == null) {
+    if (error instanceof AnalysisException || error.getClass() == SparkException.class) {
+      SparkThrowable throwable = (SparkThrowable) error;
+      Map<String, String> parameters = new HashMap<>(throwable.getMessageParameters());
+      String ours = text(parameters.get("msg"), OURS);
+      String plain = ours == null ? text(parameters.get("msg"), ANY) : ours;
+      if (plain == null) {
         return error;
       }
-      parameters.put("msg", text(parameters.get("msg"), last));
+      parameters.put("msg", plain);
       var texts = scala.collection.immutable.Map$.MODULE$.from(CollectionConverters.asScala(parameters));
-      return new AnalysisException(analysis.getCondition(), texts, Option.empty());
+      return error instanceof AnalysisException
+          ? new AnalysisException(throwable.getCondition(), texts, Option.empty())
+          : new SparkException(throwable.getCondition(), texts, null);
     }
-    if (error instanceof PythonException) {
-      Matcher last = last(error.getMessage());
-      if (last != null && last.group(1) != null && last.group(1).startsWith(OURS)) {
-        return ofPython(error, text(error.getMessage(), last));
-      }
-    }
-    return error;
+    String ours = error instanceof PythonException ? text(error.getMessage(), OURS) : null;
+    return ours == null ? error : ofPython(error, ours);
   }
 
   /** The error with another message; it stays as it is where this version of Spark makes such errors in another way. */
@@ -127,17 +149,14 @@ final class PythonErrors {
     return error;
   }
 
-  private static Matcher last(String message) {
-    int stack = message == null ? -1 : message.lastIndexOf(TRACEBACK);
-    if (stack < 0) {
-      return null;
+  /** The last such error after a stack, without the stack; null without one. */
+  private static String text(String message, Pattern kind) {
+    int stack = message == null ? -1 : message.indexOf(TRACEBACK);
+    String last = null;
+    for (Matcher error = kind.matcher(stack < 0 ? "" : message.substring(stack)); error.find(); ) {
+      last = error.group(1) + ": " + error.group(2).strip();
     }
-    Matcher last = LAST.matcher(message);
-    return last.find(stack) ? last : null;
-  }
-
-  private static String text(String message, Matcher last) {
-    return last.group(2) + ": " + message.substring(last.end()).strip();
+    return last;
   }
 
   /** Throws an exception that Java checks and Scala does not. */

@@ -106,7 +106,11 @@ final class PythonSource {
 
   /** Whether one of these options is given; names are plain. */
   static boolean anyOf(CaseInsensitiveStringMap options, Set<String> names) {
-    return options.keySet().stream().map(PythonSource::plain).anyMatch(names::contains);
+    return options.keySet().stream().anyMatch(name -> anyOf(name, names));
+  }
+
+  static boolean anyOf(String name, Set<String> names) {
+    return names.contains(plain(name));
   }
 
   /** Names of options may be written without underscores, in any case. */

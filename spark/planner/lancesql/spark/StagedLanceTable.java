@@ -39,7 +39,7 @@ final class StagedLanceTable extends LanceTable implements StagedTable {
 
   private static CaseInsensitiveStringMap options(NewTable declared, JsonNode place, CatalogCalls calls) {
     Map<String, String> options = new HashMap<>(calls.options(place.path("options")));
-    options.put(PythonSource.OURS + "declared", declared.declaration().toString());
+    options.put(PythonSource.OURS + "declared", declared.ofQuery().toString());
     if (!declared.replaces()) {
       options.put("create", "true");
     }

@@ -15,6 +15,8 @@ package lancesql.spark;
 
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.Map;
+import java.util.stream.Stream;
 import org.apache.spark.sql.connector.catalog.TableChange;
 import org.apache.spark.sql.types.Metadata;
 import org.apache.spark.sql.types.StructField;
@@ -22,21 +24,39 @@ import org.apache.spark.sql.types.StructType;
 
 /** What ALTER TABLE changes, as JSON for Python. */
 final class TableChanges {
+  static final String CONSTRAINTS =
+      "Spark does not declare keys and conditions of Lance tables, but obeys them: declare them in a session of"
+          + " lance_sql.connect, or with Dataset.add_key and add_check";
+  private static final String POSITION =
+      "New columns come last, and columns keep their order: name them in the order that you want in SELECT, or write"
+          + " CREATE OR REPLACE TABLE t AS SELECT ...";
+  /** What Spark can ask for, by the classes of the changes, some of which older versions lack. */
+  private static final Map<String, String> REFUSED =
+      Map.of(
+          "UpdateColumnPosition", POSITION,
+          "ClusterBy", "Lance tables have no clusters: write the rows sorted, as in INSERT OVERWRITE t SELECT * FROM t ORDER BY ...",
+          "AddConstraint", CONSTRAINTS,
+          "DropConstraint", CONSTRAINTS);
+
   private TableChanges() {}
 
   static ObjectNode json(TableChange change) {
     ObjectNode node = JsonNodeFactory.instance.objectNode();
     if (change instanceof TableChange.AddColumn add) {
-      if (add.fieldNames().length > 1 || add.position() != null || add.defaultValue() != null) {
+      if (add.fieldNames().length > 1) {
         throw new UnsupportedOperationException(
-            "Columns are added at the end, without a default: ALTER TABLE t ADD COLUMN name type");
+            "Only whole columns are added in Spark: add a field of a struct in a session, or a column with the struct");
+      }
+      if (add.position() != null) {
+        throw new UnsupportedOperationException(POSITION);
       }
       if (!add.isNullable()) {
         throw new UnsupportedOperationException(
             "The new column would be null in the rows that exist: ALTER TABLE t ADD COLUMN name type, without NOT"
                 + " NULL");
       }
-      StructField field = NewTable.field(add.fieldNames()[0], add.dataType(), true, add.comment());
+      StructField column = NewTable.field(add.fieldNames()[0], add.dataType(), true, add.comment());
+      StructField field = NewTable.withDefault(column, add.defaultValue());
       return node.put("do", "add").put("schema", new StructType(new StructField[] {field}).json());
     }
     if (change instanceof TableChange.DeleteColumn delete) {
@@ -62,8 +82,23 @@ final class TableChanges {
     if (change instanceof TableChange.RemoveProperty property) {
       return node.put("do", "property").put("key", property.property()).putNull("value");
     }
+    if (change instanceof TableChange.UpdateColumnDefaultValue update) {
+      // The text is empty in DROP DEFAULT.
+      return named(node.put("do", "default").put("default", update.newDefaultValue()), update);
+    }
+    String kind = change.getClass().getSimpleName();
     throw new UnsupportedOperationException(
-        "Lance tables cannot be altered so: " + change.getClass().getSimpleName());
+        REFUSED.getOrDefault(kind, "ALTER TABLE cannot change this of a Lance table: " + kind));
+  }
+
+  /** REPLACE COLUMNS drops all columns and adds others, which would have no values. */
+  static void refuseNewColumns(TableChange[] changes) {
+    boolean drops = Stream.of(changes).anyMatch(change -> change instanceof TableChange.DeleteColumn);
+    if (drops && Stream.of(changes).anyMatch(change -> change instanceof TableChange.AddColumn)) {
+      throw new UnsupportedOperationException(
+          "REPLACE COLUMNS would lose the values of all columns: DROP, ADD, RENAME or ALTER single ones, or write"
+              + " CREATE OR REPLACE TABLE t AS SELECT ...");
+    }
   }
 
   private static ObjectNode named(ObjectNode node, TableChange.ColumnChange change) {

@@ -1,0 +1,71 @@
+"""Defaults of columns: SQL of Spark where Spark declares and uses them, SQL of sessions in the dataset."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pyarrow as pa
+from lance_engine.base import load
+from lance_engine.errors import InvalidArgumentError, LanceError
+from pyspark.sql.types import StructField, StructType
+
+from lance_sql.catalog.defaults import default_of, with_default
+
+#: Metadata of Spark's fields: the default of new rows, as in NewTable.java,
+_OF_NEW_ROWS: Final = "CURRENT_DEFAULT"
+#: and the value in files without the column, which Spark requires next to it; datasets store every value.
+_OF_OLD_ROWS: Final = "EXISTS_DEFAULT"
+
+
+def with_defaults(schema: pa.Schema, declared: StructType) -> pa.Schema:
+    """The schema with the defaults that Spark declares for its columns."""
+    fields = []
+    for field, column in zip(schema, declared.fields, strict=True):
+        text = (column.metadata or {}).get(_OF_NEW_ROWS)
+        fields.append(field if text is None else with_default(field, default_for_sessions(text, field.name)))
+    return pa.schema(fields, schema.metadata)
+
+
+def default_for_sessions(text: str, column: str) -> str:
+    """A default that Spark declares, as sessions write it."""
+    return _translated(text, "spark", "duckdb", column)
+
+
+def with_stored_defaults(schema: StructType, stored: pa.Schema) -> StructType:
+    """Spark's schema of a table, with the defaults for rows that Spark inserts."""
+    return StructType([_with_stored(field, stored) for field in schema.fields])
+
+
+def _with_stored(field: StructField, stored: pa.Schema) -> StructField:
+    if field.name not in stored.names:
+        return field
+    try:
+        default = default_of(stored.field(field.name))
+        text = None if default is None else _translated(default, "duckdb", "spark", field.name)
+    except LanceError as error:
+        # Reads need no default, and a row must not get null in its place.
+        message = str(error).replace("\\", "\\\\").replace("'", "\\'")
+        text = f"raise_error('{message}')"
+    if text is None:
+        return field
+    metadata = {**(field.metadata or {}), _OF_NEW_ROWS: text, _OF_OLD_ROWS: "NULL"}
+    return StructField(field.name, field.dataType, field.nullable, metadata)
+
+
+def _translated(text: str, written: str, wanted: str, column: str) -> str:
+    load("sqlglot")
+    from sqlglot import ErrorLevel, errors, exp, parse_one
+
+    def strict(node: exp.Expression) -> exp.Expression:
+        # The parser takes Spark's CAST for one that never fails, as it was before ANSI.
+        return exp.Cast(this=node.this, to=node.args["to"]) if isinstance(node, exp.TryCast) else node
+
+    try:
+        tree = parse_one(text, dialect=written).transform(strict)
+        return str(tree.sql(dialect=wanted, unsupported_level=ErrorLevel.RAISE, comments=False))
+    except (errors.SqlglotError, RecursionError, ValueError) as error:
+        raise InvalidArgumentError(
+            f"The default {text} cannot be translated",
+            column=column,
+            remedy="Declare a constant, such as 5, 'text' or DATE '2024-01-01'",
+        ) from error
