@@ -18,6 +18,11 @@ from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
 ROOT: Final = Path(__file__).parents[1]
+#: The tool runs the interpreter of the environment, which must not see the tool's own packages.
+_TOOL: Final = (
+    "import os, runpy; os.environ.pop('PYTHONPATH', None); "
+    "runpy.run_module('cyclonedx_py', run_name='__main__')"
+)
 TARGET: Final = ROOT / "build" / "sbom.json"
 
 
@@ -46,7 +51,7 @@ def linked() -> list[dict[str, Any]]:
 
 
 def main(python: str) -> None:
-    command = [sys.executable, "-m", "cyclonedx_py", "environment", "--output-reproducible"]
+    command = [sys.executable, "-c", _TOOL, "environment", "--output-reproducible"]
     command += ["--pyproject", str(ROOT / "pyproject.toml"), "--mc-type", "library", python]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     bom = json.loads(done.stdout)
