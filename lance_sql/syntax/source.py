@@ -10,7 +10,7 @@ from functools import cache, wraps
 from typing import TYPE_CHECKING, Any, Final
 
 from lance_engine.base import load
-from lance_engine.expr.duckdb_parser import duckdb_parser
+from lance_engine.expr import duckdb_parser
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,6 +7,7 @@ from lance_engine.lazy import lazy_names
 if TYPE_CHECKING:
     from lance_engine.expr.build import conjunction
     from lance_engine.expr.constants import integer_scalar, python_scalar
+    from lance_engine.expr.duckdb_parser import duckdb_parser
     from lance_engine.expr.external import provide as provide_functions
     from lance_engine.expr.from_arrow import from_arrow as arrow_filter
     from lance_engine.expr.from_arrow import pickled
@@ -38,6 +39,7 @@ else:
         {
             "expr.build": "conjunction",
             "expr.constants": "integer_scalar python_scalar",
+            "expr.duckdb_parser": "duckdb_parser",
             "expr.external": "provide=provide_functions",
             "expr.from_arrow": "from_arrow=arrow_filter pickled",
             "expr.from_spark": "SparkFilter from_spark=spark_filter",
