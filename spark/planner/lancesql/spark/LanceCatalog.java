@@ -32,7 +32,6 @@ import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.analysis.NonEmptyNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
 import org.apache.spark.sql.classic.SparkSession;
-import org.apache.spark.sql.connector.catalog.CatalogManager;
 import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.NamespaceChange;
@@ -117,8 +116,8 @@ public final class LanceCatalog implements StagingTableCatalog, SupportsNamespac
 
   /** The namespace of USE, which Spark adds to the name of a table, but not to that of a metadata table. */
   private String[] currentNamespace() {
-    CatalogManager catalogs = SparkSession.active().sessionState().catalogManager();
-    return catalogs.currentCatalog() == this ? catalogs.currentNamespace() : new String[0];
+    Catalogs catalogs = new Catalogs(SparkSession.active());
+    return catalogs.current() == this ? catalogs.currentNamespace() : new String[0];
   }
 
   /** The rows of a table that a search finds; see {@link SearchFunctions}. */

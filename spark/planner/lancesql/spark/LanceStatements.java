@@ -22,7 +22,6 @@ import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.apache.spark.sql.classic.SparkSession;
-import org.apache.spark.sql.connector.catalog.CatalogManager;
 import org.apache.spark.sql.connector.catalog.CatalogPlugin;
 import org.apache.spark.sql.connector.catalog.Identifier;
 
@@ -147,9 +146,9 @@ final class LanceStatements {
 
   /** The Lance catalog of a table, whose name becomes that in the catalog, as Spark completes it; null if another has it. */
   static LanceCatalog catalog(SparkSession session, List<String> table) {
-    CatalogManager catalogs = session.sessionState().catalogManager();
-    boolean named = table.size() > 1 && catalogs.isCatalogRegistered(table.get(0));
-    CatalogPlugin catalog = named ? catalogs.catalog(table.remove(0)) : catalogs.currentCatalog();
+    Catalogs catalogs = new Catalogs(session);
+    boolean named = table.size() > 1 && catalogs.has(table.get(0));
+    CatalogPlugin catalog = named ? catalogs.named(table.remove(0)) : catalogs.current();
     if (!named && table.size() == 1) {
       table.addAll(0, List.of(catalogs.currentNamespace()));
     }
