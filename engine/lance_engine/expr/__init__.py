@@ -7,13 +7,13 @@ from lance_engine.lazy import lazy_names
 if TYPE_CHECKING:
     from lance_engine.expr.build import conjunction
     from lance_engine.expr.constants import integer_scalar, python_scalar
-    from lance_engine.expr.duckdb_parser import duckdb_parser
     from lance_engine.expr.external import provide as provide_functions
     from lance_engine.expr.from_arrow import from_arrow as arrow_filter
     from lance_engine.expr.from_arrow import pickled
     from lance_engine.expr.from_spark import SparkFilter
     from lance_engine.expr.from_spark import from_spark as spark_filter
     from lance_engine.expr.from_sql import parse_sql
+    from lance_engine.expr.interpreted_parser import duckdb_parser
     from lance_engine.expr.patterns import implied, matching
     from lance_engine.expr.render import literal as literal_text
     from lance_engine.expr.sql_names import SQL_NAMES, SQL_TYPES
@@ -39,7 +39,7 @@ else:
         {
             "expr.build": "conjunction",
             "expr.constants": "integer_scalar python_scalar",
-            "expr.duckdb_parser": "duckdb_parser",
+            "expr.interpreted_parser": "duckdb_parser",
             "expr.external": "provide=provide_functions",
             "expr.from_arrow": "from_arrow=arrow_filter pickled",
             "expr.from_spark": "SparkFilter from_spark=spark_filter",

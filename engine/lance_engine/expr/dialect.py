@@ -11,7 +11,7 @@ from sqlglot import exp
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.tokens import TokenType
 
-from lance_engine.expr.duckdb_parser import duckdb_parser
+from lance_engine.expr.interpreted_parser import duckdb_parser
 
 # Functions with special syntax.
 _SPECIAL = ("CAST", "TRY_CAST", "EXTRACT", "POSITION", "SUBSTRING", "TRIM")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 
 import pytest
-from lance_engine.expr.duckdb_parser import duckdb_parser
+from lance_engine.expr.interpreted_parser import duckdb_parser
 from sqlglot import exp, parser
 from sqlglot.dialects.duckdb import DuckDB
 
