@@ -26,7 +26,6 @@ from pyspark.sql.types import NullType, StructField, StructType
 from lance_sql.catalog.dataset import SqlDataset
 from lance_sql.catalog.metadata import COMMENT, metadata_table, table_comment
 from lance_sql.errors import SqlError
-from lance_sql.spark.alterations import alter
 from lance_sql.spark.defaults import with_stored_defaults
 from lance_sql.spark.facts import KEY, with_facts
 from lance_sql.spark.job import check_stable_row_ids
@@ -261,6 +260,8 @@ def _rename(options: Options, command: Mapping[str, Any]) -> Mapping[str, Any] |
 
 
 def _alter(options: Options, command: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    from lance_sql.spark.alterations import alter  # brings DuckDB, which most workers do not need
+
     dataset = _open(_at(options, command))
     if dataset is None:
         return _MISSING
