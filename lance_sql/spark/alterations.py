@@ -78,6 +78,7 @@ def _altered(dataset: SqlDataset, column: str, change: Mapping[str, Any]) -> Sql
             return dataset.alter_column(column, nullable=change["nullable"])
         case "default":
             text = change["default"]
-            return set_default(dataset, column, default_for_sessions(text, column) if text else None)
+            kind = dataset.schema.field(column).type
+            return set_default(dataset, column, default_for_sessions(text, column, kind) if text else None)
         case other:
             raise UnsupportedFeatureError(f"Unsupported change to a table: {other}", path=dataset.uri)

@@ -20,6 +20,7 @@ import lance_sql
 from lance_sql.catalog.defaults import DEFAULT_KEY
 from lance_sql.spark.defaults import with_stored_defaults
 from lance_sql.spark.table_properties import declaration
+from lance_sql.spark.versions import arrow_schema
 
 pytestmark = pytest.mark.skipif(
     shutil.which("javac") is None, reason="the catalog is built where there is a JDK (javac)"
@@ -247,6 +248,35 @@ def test_a_default_that_is_no_constant_is_an_error_of_inserts_alone() -> None:
     texts = [field.metadata["CURRENT_DEFAULT"] for field in found.fields]
     assert texts[0].startswith("raise_error('The stored default")
     assert texts[1] == "ARRAY(1, 2)"
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "found"),
+    [
+        ("-5", "INT", "-5"),
+        ("1 + 5", "INT", "1 + 5"),
+        ("'a' || 'b'", "STRING", "'a' || 'b'"),
+        ("2.5", "DOUBLE", "2.5"),
+        ("CAST('2024-01-01' AS DATE)", "DATE", "CAST('2024-01-01' AS DATE)"),
+        # DuckDB rounds, Spark cuts off
+        ("2.5", "INT", None),
+        ("CAST(2.5 AS INTEGER)", "INT", None),
+        ("CAST('2.5' AS INTEGER)", "INT", None),
+        # null in Spark
+        ("concat('a', NULL)", "STRING", None),
+        # other bytes
+        (r"CAST('\\x41' AS BLOB)", "BINARY", None),
+        ("7 // -2", "INT", None),
+        ("1 / 2", "DOUBLE", None),
+    ],
+)
+def test_defaults_that_engines_compute_differently_are_errors_of_inserts(
+    text: str, kind: str, found: str | None
+) -> None:
+    schema = StructType.fromDDL(f"a {kind}")
+    stored = arrow_schema(schema).field(0).with_metadata({DEFAULT_KEY: text.encode()})
+    shown = with_stored_defaults(schema, pa.schema([stored])).fields[0].metadata["CURRENT_DEFAULT"]
+    assert shown == found if found is not None else shown.startswith("raise_error('The default")
 
 
 def with_metadata_default(name: str, text: str) -> pa.Field:

@@ -39,11 +39,11 @@ else:
         {
             "expr.build": "conjunction",
             "expr.constants": "integer_scalar python_scalar",
-            "expr.interpreted_parser": "duckdb_parser",
             "expr.external": "provide=provide_functions",
             "expr.from_arrow": "from_arrow=arrow_filter pickled",
             "expr.from_spark": "SparkFilter from_spark=spark_filter",
             "expr.from_sql": "parse_sql",
+            "expr.interpreted_parser": "duckdb_parser",
             "expr.patterns": "implied matching",
             "expr.render": "literal=literal_text",
             "expr.sql_names": "SQL_NAMES SQL_TYPES",
