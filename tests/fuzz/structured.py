@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 import struct
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -102,6 +103,12 @@ def _numbers(content: Sequence[Field]) -> Iterator[int]:
             yield from _packed(value) or []
 
 
+@lru_cache(4096)
+def _numbers_of(message: bytes) -> tuple[int, ...]:
+    """The same files are changed again and again."""
+    return tuple(_numbers(fields(message) or []))
+
+
 def _packed(data: bytes) -> list[int] | None:
     """The numbers of a packed repeated field."""
     found, at = [], 0
@@ -129,7 +136,7 @@ def changed_message(chance: random.Random, data: bytes, others: Sequence[int] = 
     content = fields(data)
     if not content:
         return mutate_bytes(chance, data)
-    others = others or list(_numbers(content))
+    others = others or _numbers_of(data)
     # Names of types are what their messages are found by: most changes are beyond them.
     place = max(chance.randrange(len(content)) for _ in range(2))
     field, kind, value = content[place]
@@ -238,7 +245,7 @@ def changed_first_version(chance: random.Random, content: bytes) -> bytes:
     if chance.random() < 0.4:
         changed = _with_length(changed_message(chance, metadata))
         return content[:start] + changed + _TAIL.pack(start, major, minor, MAGIC)
-    numbers = [value for value in _numbers(fields(metadata) or []) if value < start]
+    numbers = [value for value in _numbers_of(metadata) if value < start]
     table = chance.choice(numbers or [0])
     slot = table + 8 * chance.randrange(max(1, min(64, (start - table) // 8)))
     cells = [int.from_bytes(content[table + 8 * place :][:8], "little") for place in range(16)]
@@ -294,7 +301,7 @@ def changed_container(chance: random.Random, content: bytes) -> bytes:
     """A file of version 2 with another field in its footer, its tables, a column or a global buffer."""
     file = Container(content)
     columns = file.columns
-    places = [place for message in columns for place in _numbers(fields(message) or [])]
+    places = [place for message in columns for place in _numbers_of(message)]
     draw = chance.random()
     if columns and draw < 0.75:
         column, other = chance.randrange(len(columns)), chance.randrange(len(columns))

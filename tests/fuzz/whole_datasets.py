@@ -139,11 +139,13 @@ SOUND: dict[str, Callable[[Path], object]] = {
 
 def link_copy(sound: Path, copy: Path) -> None:
     """A cheap copy: no file is changed in place, because `mutate` writes new files."""
-    for folder, _, names in os.walk(sound):
-        there = copy / Path(folder).relative_to(sound)
-        there.mkdir()
-        for name in names:
-            os.link(os.path.join(folder, name), there / name)
+    copy.mkdir()
+    with os.scandir(sound) as entries:
+        for entry in entries:
+            if entry.is_dir():
+                link_copy(Path(entry.path), copy / entry.name)
+            else:
+                os.link(entry.path, copy / entry.name)
 
 
 def files_of(place: Path) -> list[Path]:
