@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
+from lance_engine.errors import UnsupportedFeatureError
+
 from lance_sql.errors import TableNotFoundError
 from lance_sql.pushdown.rule import Asked
 from lance_sql.pushdown.statement_plan import StatementPlans
@@ -135,7 +137,19 @@ class Planner:
                 return plan()
             except TableNotFoundError as error:
                 if self._catalog.transaction is not None or not self._binding.supply(error.name):
+                    self._check_kept(error.name)
                     raise
+
+    def _check_kept(self, name: str) -> None:
+        """UnsupportedFeatureError if a table of the engine has the name of what a view reads."""
+        table = name.rpartition(".")[2]
+        kind = self._catalog.attached.engine_names().kind(table)
+        if kind is not None:
+            raise UnsupportedFeatureError(
+                f"A view, macro or prepared statement reads the dataset {table}, which was dropped; "
+                f"the {kind} {table} of the SQL engine does not take its place",
+                remedy="Create the view or macro again, or prepare the statement again",
+            )
 
     def _asked(self, searches: Searches) -> Asked:
         """A statement as rules see it, which is not planned yet."""
@@ -152,6 +166,10 @@ class Planner:
         for name, table in searched.items():
             self._engine.register_other(name, table)
         if self._binding.views or not statement.does & Does.QUERY:
-            self._prepared.renew(statement)
+            try:
+                self._prepared.renew(statement)
+            except TableNotFoundError as error:
+                self._check_kept(error.name)
+                raise
         self._lent.update(searched)
         return self._binding.bind(statement)

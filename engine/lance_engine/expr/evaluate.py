@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import decimal
 from collections.abc import Callable
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -141,8 +141,9 @@ def _all(operands: tuple[Node, ...], batch: pa.RecordBatch) -> pa.BooleanArray:
     for operand in operands[1:]:
         if result.null_count == 0 and result.true_count == 0:
             return result
+        undecided = partial(pc.fill_null, result, True)
         # and_kleene automatically uses the fast path if neither side has nulls.
-        result = pc.and_kleene(result, _predicate(operand, batch))
+        result = pc.and_kleene(result, _needed(_predicate, operand, batch, undecided))
     return result
 
 
@@ -151,8 +152,31 @@ def _any(operands: tuple[Node, ...], batch: pa.RecordBatch) -> pa.BooleanArray:
     for operand in operands[1:]:
         if result.true_count == len(result):
             return result
-        result = pc.or_kleene(result, _predicate(operand, batch))
+        undecided = partial(_unless_true, result)
+        result = pc.or_kleene(result, _needed(_predicate, operand, batch, undecided))
     return result
+
+
+def _unless_true(truths: pa.BooleanArray) -> pa.BooleanArray:
+    return pc.invert(pc.fill_null(truths, False))
+
+
+def _needed(
+    compute: Callable[[Node, pa.RecordBatch], pa.Array | pa.Scalar],
+    node: Node,
+    batch: pa.RecordBatch,
+    rows: Callable[[], pa.BooleanArray],
+) -> pa.Array | pa.Scalar:
+    """The values of `node`: null in other rows than `rows`, which nobody asks for, where those fail."""
+    try:
+        return compute(node, batch)
+    except (InvalidFilterError, *_FAILURES):
+        needed = rows()
+        if needed.true_count == len(needed):
+            raise
+        values = _array(compute(node, batch.filter(needed)), needed.true_count)
+        places = pc.subtract(pc.cumulative_sum(pc.cast(needed, pa.int64())), 1)
+        return values.take(pc.if_else(needed, places, scalar(None, pa.int64())))
 
 
 def _comparison(node: Comparison, batch: pa.RecordBatch) -> pa.BooleanArray:
@@ -398,6 +422,8 @@ def _divide_by_constant(op: str, left: npt.NDArray[np.int64], divisor: int) -> p
 def _call(node: Function, batch: pa.RecordBatch) -> pa.Array | pa.Scalar:
     from lance_engine.expr.functions import OWN, call  # few filters call functions
 
+    if node.name == "coalesce":
+        return _coalesce(node, batch)
     values = [_values(argument, batch) for argument in node.arguments]
     is_external = node.name.startswith(external.PREFIX)
     if is_external and not external.is_provided():
@@ -406,3 +432,16 @@ def _call(node: Function, batch: pa.RecordBatch) -> pa.Array | pa.Scalar:
         return call(node.name, values)
     options = None if node.options is None else pc.FunctionOptions.deserialize(pa.py_buffer(node.options))
     return pc.call_function(node.name, values, options)
+
+
+def _coalesce(node: Function, batch: pa.RecordBatch) -> pa.Array | pa.Scalar:
+    """The first values that are not null; later ones may fail where they are not needed."""
+    values: list[pa.Array | pa.Scalar] = []
+
+    def missing() -> pa.BooleanArray:
+        known = (_array(one, len(batch)).is_null() for one in values)
+        return reduce(pc.and_, known, pa.repeat(True, len(batch)))
+
+    # A list that grows while it is extended: later values look at earlier ones.
+    values.extend(_needed(_values, argument, batch, missing) for argument in node.arguments)
+    return pc.call_function(node.name, values)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 
 import duckdb
 import pyarrow as pa
 import pytest
-from lance_engine.errors import LanceError
+from lance_engine.errors import LanceError, UnsupportedFeatureError
 
 import lance_sql
 import lance_sql.datafusion
@@ -267,3 +268,26 @@ def test_unknown_tables_suggest_what_can_be_written(
         session.sql(f"SELECT * FROM {name}")
     assert suggested in str(caught.value)
     assert f"Table {name!r} not found" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("definition", "use"),
+    [
+        ("CREATE VIEW v AS SELECT id FROM t", "SELECT * FROM v"),
+        ("CREATE MACRO m() AS TABLE SELECT id FROM t", "SELECT * FROM m()"),
+        ("PREPARE p AS SELECT id FROM t", "EXECUTE p"),
+    ],
+)
+@pytest.mark.parametrize("other", ["TEMP TABLE t AS SELECT 5 AS id", "VIEW t AS SELECT 5 AS id"])
+def test_a_table_of_the_engine_does_not_take_the_place_of_a_dropped_dataset(
+    tmp_path: Path, definition: str, use: str, other: str
+) -> None:
+    with lance_sql.connect(tmp_path) as session:
+        for text in ("CREATE TABLE t (id INTEGER)", definition, "DROP TABLE t", f"CREATE {other}"):
+            session.execute(text)
+        with pytest.raises(UnsupportedFeatureError, match="reads the dataset t, which was dropped"):
+            session.execute(use).fetchall()
+        assert session.execute("SELECT * FROM t").fetchall() == [(5,)]
+        session.execute("DROP TABLE IF EXISTS t" if "TABLE" in other else "DROP VIEW t")
+        session.execute("CREATE TABLE t AS SELECT 7 AS id")
+        assert session.execute(use).fetchall() == [(7,)]

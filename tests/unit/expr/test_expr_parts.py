@@ -144,3 +144,31 @@ def test_nan_among_constants_has_its_place_in_the_total_order() -> None:
 def test_nan_with_a_sign() -> None:
     values = pa.array([float("nan"), -float("nan"), None, -1.0])
     assert total_order.is_negative_nan(values).to_pylist() == [False, True, False, False]
+
+
+_TEXTS = pa.record_batch(
+    {"s": ["1", "x", None, "30"], "q": pa.array([None, 7, None, 9]), "f": [1.0, float("nan"), 2.5, None]}
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "passing"),
+    [
+        ("s <> 'x' AND CAST(s AS INT) > 3", [False, False, None, True]),
+        ("s = 'x' OR CAST(s AS INT) > 3", [False, True, None, True]),
+        ("s IS NULL OR s = 'x' OR CAST(s AS INT) > 3", [False, True, True, True]),
+        ("NOT (s = 'x' OR CAST(s AS INT) > 3)", [True, False, None, False]),
+        ("coalesce(q, CAST(f AS DECIMAL(10, 2))) > 2", [False, True, True, True]),
+        ("coalesce(q, CAST(f AS DECIMAL(10, 2)), 0) IS NULL", [False, False, False, False]),
+    ],
+)
+def test_what_is_not_needed_for_a_row_may_fail_there(text: str, passing: list[bool | None]) -> None:
+    assert evaluate(parse_sql(text, _TEXTS.schema), _TEXTS).to_pylist() == passing
+
+
+@pytest.mark.parametrize(
+    "text", ["s <> '1' AND CAST(s AS INT) > 3", "coalesce(CAST(f AS DECIMAL(10, 2)), q) > 2"]
+)
+def test_what_is_needed_for_a_row_may_not_fail_there(text: str) -> None:
+    with pytest.raises(InvalidFilterError, match="Cannot evaluate the filter"):
+        evaluate(parse_sql(text, _TEXTS.schema), _TEXTS)
