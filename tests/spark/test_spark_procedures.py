@@ -94,6 +94,9 @@ def test_old_versions_are_removed(path: str, ask: Ask) -> None:
     assert (kept["versions"], kept["dry_run"]) == (0, False)
     (planned,) = ask("CALL office.system.vacuum('db.t', retain_hours => 0, dry_run => true)")
     assert (planned["versions"], planned["dry_run"]) == (2, True)
+    for period, versions in (("7 DAYS", 0), ("1 day", 0), ("168 HOURS", 0), ("0 DAYS", 2), ("0 hours", 2)):
+        (planned,) = ask(f"VACUUM office.db.t RETAIN {period} DRY RUN")
+        assert (planned["versions"], planned["dry_run"]) == (versions, True), period
     assert [version["version"] for version in lance.dataset(path).versions()] == [1, 2, 3]
     assert ask("CALL office.system.vacuum('db.t', retain_hours => 0)")[0]["versions"] == 2
     assert [version["version"] for version in lance.dataset(path).versions()] == [3]

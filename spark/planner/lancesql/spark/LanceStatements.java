@@ -59,7 +59,8 @@ final class LanceStatements {
       List.of(
           new Statement("OPTIMIZE {table}" + WITH, "optimize"),
           new Statement("VACUUM {table}" + WITH, "vacuum"),
-          new Statement("VACUUM {table} [RETAIN {retain_hours} HOURS] [{dry_run}]", "vacuum"),
+          new Statement("VACUUM {table} [RETAIN {retain_hours} <HOURS | HOUR>] [{dry_run}]", "vacuum"),
+          new Statement("VACUUM {table} RETAIN {retain_days} <DAYS | DAY> [{dry_run}]", "vacuum"),
           new Statement("RESTORE [TABLE] {table} TO [VERSION AS OF] {version}", "restore"),
           new Statement("CREATE TABLE [{if_not_exists}] {table} LIKE {source} [USING lance] [TBLPROPERTIES ( {options} )]", LIKE),
           new Statement("<DESCRIBE | DESC> HISTORY {table}", HISTORY),
@@ -214,7 +215,7 @@ final class LanceStatements {
         case "column", "columns" -> QUALIFIED + "(?:\\s*,\\s*" + QUALIFIED + ")*";
         case "options" -> OPTIONS;
         case "rest" -> "(?s:.+?)";
-        case "version", "retain_hours" -> "\\d+";
+        case "version", "retain_hours", "retain_days" -> "\\d+";
         case "if_exists", "if_not_exists", "dry_run" -> "(?i:\\b" + argument.replace("_", "\\s+") + "\\b)";
         default -> NAME;
       };
@@ -232,7 +233,8 @@ final class LanceStatements {
           (group, argument) -> {
             String text = given.group(group);
             if (text != null) {
-              all.add(argument + " => " + value(argument, text, table));
+              String name = argument.equals("retain_days") ? "retain_hours" : argument;
+              all.add(name + " => " + value(argument, text, table));
             }
           });
       return "CALL " + quoted(catalog) + ".system." + procedure + "(" + String.join(", ", all) + ")";
@@ -255,6 +257,7 @@ final class LanceStatements {
       return switch (argument) {
         case "table" -> literal(qualified(table));
         case "version", "retain_hours" -> text;
+        case "retain_days" -> text + " * 24";
         case "if_exists", "if_not_exists", "dry_run" -> "true";
         case "options" -> map(text);
         case "column", "columns", "view" -> literal(text);
