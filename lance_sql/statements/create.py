@@ -52,14 +52,15 @@ def create_table(session: Session, statement: exp.Create, params: Parameters) ->
     query = statement.expression
     kind = kind_in_engine(session, table)
     if kind is not None:
-        if statement.args.get("exists"):
-            return counted(0) if query is not None else done()
+        # DuckDB would create the table beside a temporary one, which hides it.
+        if statement.args.get("exists") and not kind.startswith("temporary"):
+            return done()
         raise SqlError(
             f"{table.name} is a {kind} of the SQL engine, and a dataset with the same name would hide it",
             remedy=f"Choose another name, or drop that {kind} first",
         )
     if statement.args.get("exists") and find(session.catalog, table, must_exist=False) is not None:
-        return counted(0) if query is not None else done()
+        return done()
     without_data = any(isinstance(one, exp.WithDataProperty) and one.args.get("no") for one in given)
     given = [one for one in given if not isinstance(one, exp.WithDataProperty)]
     other = next((one for one in given if type(one) is not exp.Property), None)

@@ -424,8 +424,8 @@ class Twins:
 
 
 def _types(schema: pa.Schema) -> list[object]:
-    """Names and types; pylance's new columns of constants are not nullable, which ours always are."""
-    return [(one.name, one.type, one.nullable or one.name.startswith("n")) for one in schema]
+    """Names and types; pylance's new columns of constants (n1, renamed r2) are not nullable, ours are."""
+    return [(one.name, one.type, one.nullable or one.name.startswith(("n", "r"))) for one in schema]
 
 
 def _rows(table: pa.Table) -> Counter[str]:

@@ -13,6 +13,7 @@ from lance_engine.errors import LanceError, UnsupportedFeatureError
 import lance_sql
 import lance_sql.datafusion
 import lance_sql.duckdb
+from lance_sql import SqlError
 
 #: Statements that run in a session over a directory, and in a DuckDB whose default database is `lance`.
 WALKS = {
@@ -291,3 +292,15 @@ def test_a_table_of_the_engine_does_not_take_the_place_of_a_dropped_dataset(
         session.execute("DROP TABLE IF EXISTS t" if "TABLE" in other else "DROP VIEW t")
         session.execute("CREATE TABLE t AS SELECT 7 AS id")
         assert session.execute(use).fetchall() == [(7,)]
+
+
+@pytest.mark.parametrize("kind", ["TABLE", "VIEW"])
+def test_a_temporary_table_is_not_the_table_that_if_not_exists_looks_for(tmp_path: Path, kind: str) -> None:
+    with lance_sql.connect(tmp_path) as session:
+        session.execute(f"CREATE TEMP {kind} t AS SELECT 5 AS id")
+        for rest in ("(id INTEGER)", "AS SELECT 1 AS id"):
+            with pytest.raises(SqlError, match=f"t is a temporary {kind.lower()} of the SQL engine"):
+                session.execute(f"CREATE TABLE IF NOT EXISTS t {rest}")
+        session.execute("CREATE TABLE d AS SELECT 1 AS id")
+        # As in DuckDB, nothing was created, and no count is returned.
+        assert session.execute("CREATE TABLE IF NOT EXISTS d AS SELECT 2 AS id").fetchall() == []
