@@ -189,9 +189,9 @@ class Model:
         else:
             theirs = self.theirs()
             # It refuses to leave indices behind that no longer fit.
-            for index in self.ours().inspect.indices().to_pylist():
-                if name in index["columns"]:
-                    theirs.drop_index(index["name"])
+            indices = self.ours().inspect.indices().to_pylist()
+            for index in {one["name"] for one in indices if name in one["columns"]}:  # of several parts
+                theirs.drop_index(index)
             theirs.alter_columns({"path": name, "data_type": wanted})
 
     def update(self) -> None:
