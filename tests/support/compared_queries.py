@@ -130,6 +130,22 @@ def outcome(run: Any, statement: str, parameters: Sequence[Any] = ()) -> Any:
         return error
 
 
+class _Installed:
+    """The tables of a folder in somebody's own connection, where other names for them are ambiguous."""
+
+    def __init__(self, folder: Path) -> None:
+        import lance_sql.duckdb
+
+        self._connection = duckdb.connect()
+        lance_sql.duckdb.install(self._connection, folder)
+
+    def sql(self, text: str, parameters: Sequence[Any] | None = None) -> Any:
+        return self._connection.execute(text, parameters)
+
+    def close(self) -> None:
+        self._connection.close()
+
+
 class Compared:
     """Two sessions over the tables of a seed, and the engine alone over their rows.
 
@@ -151,7 +167,7 @@ class Compared:
         #: names of tables of which the sessions know an older version, which later ones do not change
         self._old: set[str] = set()
         for table in self.tables:
-            if (seed + len(table.columns)) % 5 == 0:
+            if (seed + len(table.columns)) % 5 == 0 and not self._is_installed:
                 self._old.add(table.name)
                 dataset = lance_sql.open(folder / f"{table.name}.lance")
                 dataset.drop_columns(["s"]).delete("g > 2 OR g IS NULL").compact()
@@ -159,6 +175,8 @@ class Compared:
                     session.register(table.name, dataset)
 
     def _connected(self, is_forced: bool) -> Any:
+        if self._is_installed and not is_forced:
+            return _Installed(self._folder)
         session = lance_sql.connect(str(self._folder), engine=self.engine)
         if is_forced:
             session.sql("SET lance_force_pushdowns = true")
@@ -174,6 +192,10 @@ class Compared:
     def __exit__(self, *_: object) -> None:
         for session in self._sessions:
             session.close()
+
+    @property
+    def _is_installed(self) -> bool:
+        return self.seed % 6 == 4 and self.engine == "duckdb"
 
     @property
     def is_large(self) -> bool:
