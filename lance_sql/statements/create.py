@@ -52,7 +52,7 @@ def create_table(session: Session, statement: exp.Create, params: Parameters) ->
     query = statement.expression
     kind = kind_in_engine(session, table)
     if kind is not None:
-        # DuckDB would create the table beside a temporary one, which hides it.
+        # DuckDB would create the table in addition to a temporary one, which hides it.
         if statement.args.get("exists") and not kind.startswith("temporary"):
             return done()
         raise SqlError(
