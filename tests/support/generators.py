@@ -53,6 +53,15 @@ def _queries(engine: str, seed: int) -> Round:
     return Round(counted.total(), [f"{one}\n{one.as_test()}" for one in found])
 
 
+def _spark_queries(seed: int) -> Round:
+    from spark_queries import differences
+
+    counted: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory() as folder:
+        found = list(islice(differences(Path(folder), seed, counted), _MOST_FOUND))
+    return Round(counted.total(), found)
+
+
 def _changes(engine: str, seed: int) -> Round:
     from random_changes import run
 
@@ -213,6 +222,7 @@ def _told(error: Exception) -> str:
 GENERATORS: Final[dict[str, Generator]] = {
     "queries": Generator("statements", partial(_queries, "duckdb")),
     "queries-datafusion": Generator("statements", partial(_queries, "datafusion")),
+    "queries-spark": Generator("statements", _spark_queries),
     "changes": Generator("statements", partial(_changes, "duckdb")),
     "changes-datafusion": Generator("statements", partial(_changes, "datafusion")),
     "sessions": Generator("statements", _sessions),
