@@ -1,4 +1,4 @@
-"""Random queries in Spark over datasets, and over the same rows in its memory, where nothing is pushed down."""
+"""Random queries in Spark, over datasets and over the same rows in its memory, where nothing is pushed."""
 
 from __future__ import annotations
 
