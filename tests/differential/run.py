@@ -12,6 +12,7 @@ import argparse
 import faulthandler
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -154,6 +155,13 @@ def run(
     from generators import GENERATORS
 
     results = Results(folder)
+
+    def interrupted(*_: object) -> None:
+        print(results.table(), flush=True)
+        os._exit(bool(results.findings))
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, interrupted)
     end = time.monotonic() + seconds
     lock = Lock()
     reported = time.monotonic()

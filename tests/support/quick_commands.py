@@ -10,6 +10,7 @@ import atexit
 import functools
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -47,6 +48,7 @@ def folder() -> Path:
     def end() -> None:
         server.kill()
         server.wait()
+        shutil.rmtree(made, ignore_errors=True)
 
     return made
 
