@@ -544,6 +544,8 @@ _OTHERWISE: Final = re.compile(
 )
 #: pylance rounds decimals as doubles, which have other remainders; DataFusion rounds them exactly.
 _ROUNDED: Final = re.compile(r"\b(ceil|floor|round|trunc)\(d.*%")
+#: pylance compares i where TRY_CAST(i AS bigint unsigned), of a negative number, is null.
+_UNWRAPPED: Final = re.compile(r"TRY_CAST\(.* AS \w+ unsigned\)")
 #: Arithmetic that overflows is an error here; pylance goes on with the lowest bits.
 _OVERFLOW: Final = re.compile(
     r"overflow|not in range|does not fit|out of bounds|Precision is not great enough"
@@ -581,6 +583,8 @@ def compared(seed: int, count: int, path: Path) -> tuple[Outcomes, list[str]]:
         outcome = _outcome(found, wanted)
         if outcome == "wrong rows" and _ROUNDED.search(where):
             outcome = "rounded by pylance"
+        if outcome == "wrong rows" and _UNWRAPPED.search(where):
+            outcome = "not null in pylance"
         outcomes[outcome] += 1
         if outcome.startswith("wrong"):
             faults.append(
