@@ -137,7 +137,8 @@ class Planner:
                 return plan()
             except TableNotFoundError as error:
                 if self._catalog.transaction is not None or not self._binding.supply(error.name):
-                    self._check_kept(error.name)
+                    if error.name in self._binding.in_views:
+                        self._check_kept(error.name)
                     raise
 
     def _check_kept(self, name: str) -> None:

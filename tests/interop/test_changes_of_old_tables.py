@@ -134,3 +134,41 @@ def test_absent_fields_of_manifests(tmp_path: Path, absent: str, stable: bool) -
         assert lance.dataset(str(target)).data_storage_version == "2.1"
         theirs = lance.dataset(str(target)).to_table(columns=["id"], with_row_id=True).to_pylist()
         assert lance_sql.open(str(target)).scan(["id", "_rowid"]).to_table().to_pylist() == theirs
+
+
+def _merged(dataset: lance_sql.Dataset, rows: pa.Table) -> object:
+    return dataset.merge(rows, on="id").when_not_matched_insert_all().execute()
+
+
+NEW_FRAGMENTS: dict[str, Callable[[lance_sql.Dataset, pa.Table], object]] = {
+    "append": lambda dataset, rows: lance_sql.write(rows, dataset.uri, "append"),
+    "merge": _merged,
+    "update": lambda dataset, rows: dataset.update({"x": "NULL"}, "id = 1"),
+    "compact": lambda dataset, rows: dataset.delete("id = 0").compact(),
+    "transaction": lambda dataset, rows: lance_sql.sql(
+        f"BEGIN; INSERT INTO '{dataset.uri}' VALUES (8, NULL); "
+        f"DELETE FROM '{dataset.uri}' WHERE id = 1; COMMIT"
+    ).fetchall(),
+}
+
+
+@pytest.mark.parametrize("kind", ["ZONEMAP", "BTREE", "BITMAP"])
+@pytest.mark.parametrize("change", NEW_FRAGMENTS)
+def test_no_new_fragment_has_a_number_that_an_index_covers(tmp_path: Path, change: str, kind: str) -> None:
+    """pylance lowers the highest fragment id when it deletes the last fragment of a table without one."""
+    uri = str(tmp_path / "t.lance")
+    lance.write_dataset(pa.table({"id": range(6), "x": [3, 4, 5, 6, 7, None]}), uri, max_rows_per_file=2)
+    lance.dataset(uri).create_scalar_index("x", kind)
+    edit(uri, max_fragment_id=None)
+    lance.dataset(uri).delete("id >= 4")
+    (recorded, _, _) = parse_manifest_file(min((Path(uri) / "_versions").glob("*.manifest")).read_bytes())
+    assert recorded.max_fragment_id == 1  # one less than the index covers
+    NEW_FRAGMENTS[change](lance_sql.open(uri), pa.table({"id": [8], "x": pa.array([None], pa.int64())}))
+    ours, theirs = lance_sql.open(uri), lance.dataset(uri)
+    assert 2 not in [fragment.id for fragment in ours.snapshot.fragments]
+    rows = ours.scan(["id", "x"]).to_table().to_pylist()
+    assert rows == theirs.to_table().to_pylist()
+    for where, passes in (("x IS NULL", lambda x: x is None), ("x > 3", lambda x: x is not None and x > 3)):
+        wanted = sorted(row["id"] for row in rows if passes(row["x"]))
+        assert sorted(ours.scan(["id"], where).to_table()["id"].to_pylist()) == wanted
+        assert sorted(theirs.to_table(["id"], filter=where)["id"].to_pylist()) == wanted

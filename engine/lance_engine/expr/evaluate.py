@@ -442,6 +442,7 @@ def _coalesce(node: Function, batch: pa.RecordBatch) -> pa.Array | pa.Scalar:
         known = (_array(one, len(batch)).is_null() for one in values)
         return reduce(pc.and_, known, pa.repeat(True, len(batch)))
 
-    # A list that grows while it is extended: later values look at earlier ones.
-    values.extend(_needed(_values, argument, batch, missing) for argument in node.arguments)
+    for argument in node.arguments:
+        later = _needed(_values, argument, batch, missing)
+        values.append(later)
     return pc.call_function(node.name, values)

@@ -61,6 +61,18 @@ def _unless_behind(segment: IndexSegment, moved: int) -> IndexSegment:
     return replace(segment, fragment_ids=BitMap(), is_behind=True)
 
 
+def highest_covered(data: bytes) -> int | None:
+    """The highest fragment id that a segment covers, also of a fragment that is gone; None without coverage.
+
+    Bytes that are not a section cover nothing: whoever uses the indices gets the error.
+    """
+    try:
+        covered = [_fragment_ids(index) for index in _parse(data).indices]
+    except CorruptFileError:
+        return None
+    return max((ids.max() for ids in covered if ids), default=None)
+
+
 def with_coverage(data: bytes, change: Callable[[IndexSegment], BitMap | None]) -> bytes:
     """The section with changed sets of covered fragments: `change` returns the new set, None to keep one.
 

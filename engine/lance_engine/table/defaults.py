@@ -1,8 +1,9 @@
 """What a manifest means where its writer recorded less than later writers do.
 
 Releases of pylance up to 0.15 did not record the version of data files, and those before 0.31 left out the
-highest fragment id where it was 0. Changes compute with these numbers, so every version gets them as it is
-read: a change that took "not recorded" for "nothing" would number two fragments alike.
+highest fragment id where it was 0; pylance 14 then records the highest of those that are left after a
+deletion. Changes compute with these numbers, so every version gets them as it is read: a change that took
+"not recorded" for "nothing" would number two fragments alike.
 """
 
 from __future__ import annotations
@@ -38,16 +39,15 @@ def with_defaults(manifest: Manifest, index_section: bytes | None) -> Manifest:
 
 
 def _max_fragment_id(manifest: Manifest, index_section: bytes | None) -> int | None:
-    known = [] if manifest.max_fragment_id is None else [manifest.max_fragment_id]
+    known = [manifest.max_fragment_id]
     if len(manifest.fragments):
         known.append(int(fragment_ids(manifest.fragments).max()))
-    if manifest.max_fragment_id is None and index_section is not None:
-        from lance_engine.format.index_section import parse_index_section  # few tables need it
+    if index_section is not None:
+        from lance_engine.format.index_section import highest_covered  # tables without indices need none
 
         # Fragments that are gone. An index would seem to cover a new one with the same number.
-        covered = (segment.fragment_ids for segment in parse_index_section(index_section))
-        known += [ids.max() for ids in covered if ids]
-    return max(known, default=None)
+        known.append(highest_covered(index_section))
+    return max((number for number in known if number is not None), default=None)
 
 
 def _storage_version(manifest: Manifest) -> str | None:

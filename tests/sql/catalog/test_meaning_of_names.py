@@ -13,7 +13,7 @@ from lance_engine.errors import LanceError, UnsupportedFeatureError
 import lance_sql
 import lance_sql.datafusion
 import lance_sql.duckdb
-from lance_sql import SqlError
+from lance_sql.errors import SqlError, TableNotFoundError
 
 #: Statements that run in a session over a directory, and in a DuckDB whose default database is `lance`.
 WALKS = {
@@ -304,3 +304,11 @@ def test_a_temporary_table_is_not_the_table_that_if_not_exists_looks_for(tmp_pat
         session.execute("CREATE TABLE d AS SELECT 1 AS id")
         # As in DuckDB, nothing was created, and no count is returned.
         assert session.execute("CREATE TABLE IF NOT EXISTS d AS SELECT 2 AS id").fetchall() == []
+
+
+@pytest.mark.parametrize("name", ["nosuch.t", "lance.main.t", "lance.t", "memory.main.t"])
+def test_a_wrong_name_is_not_that_of_a_dropped_dataset(tmp_path: Path, name: str) -> None:
+    with lance_sql.connect(tmp_path) as session:
+        session.execute("CREATE TEMP TABLE t AS SELECT 1 AS a")
+        with pytest.raises(TableNotFoundError, match=f"Table '{name}' not found"):
+            session.execute(f"SELECT * FROM {name}")
